@@ -18,7 +18,7 @@ int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n) {
   return 1;
 }
 
-/* The spec without what part.x has been through. */
+/* The spec without the steps that part.x has already been through. */
 static mx_spec without_input(const mx_spec *spec) {
   mx_spec run = *spec;
   run.had_size = 0;

@@ -13,10 +13,10 @@
 
 enum { MOST_BASES = 9, MOST_DISTINCT = 48, THREADS_FROM = 1 << 20 };
 
-/* A preset that leaves so many times what another leaves is not where a mere description begins. */
+/* A preset that leaves this many times as much unexplained as another one is not a base for a bug that is only described in words. */
 enum { MUCH_FARTHER = 50, MANY = 50 };
 
-/* A preset that fits the shapes, and what it leaves; of those that give the same bytes here the first. */
+/* A preset that fits the shapes, and what it leaves unexplained. Of presets that give the same bytes here only the first is listed. */
 typedef struct entry {
   const char *preset;
   mx_spec spec;
@@ -49,7 +49,7 @@ static uint64_t counts_of(const base *b) {
   return n / 2;
 }
 
-/* What a preset leaves; 0 if it can't have made these samples. */
+/* Counts what a preset leaves unexplained; 0 if it cannot have made these samples. */
 static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n, int n_threads, shortage *lack) {
   const mx_preset *row = mx_preset_at(preset);
   base b = {0};
@@ -62,7 +62,7 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
   return ok;
 }
 
-/* Presets beside each other, or the samples of one where they are large. */
+/* Runs several presets in parallel, or several samples of one preset if the samples are large. */
 static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, deadline until) {
   const size_t presets = mx_preset_count();
   entry *all = noted(calloc(presets + 1, sizeof *all), until.lack);
@@ -83,7 +83,7 @@ static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int b
   return count;
 }
 
-/* One sample, or the first rows of it where they stand for themselves. */
+/* One sample, or its first rows if rows do not depend on each other. */
 static mx_sample small_part(const mx_sample *samples, size_t n, const mx_spec *spec) {
   enum { ENOUGH = 4096, ROWS = 128 };
   size_t at = 0, rows, cols;
@@ -96,7 +96,8 @@ static mx_sample small_part(const mx_sample *samples, size_t n, const mx_spec *s
   return s;
 }
 
-/* Can the preset with another input have made the samples? Decided on a small part of them: the right one leaves next to nothing there. */
+/* Can the preset with another input have made the samples? This is decided on a small part of them, where the right preset leaves next to nothing
+ * unexplained. */
 static int another_input(const entry *e, const mx_sample *samples, size_t n, shortage *lack) {
   enum { ENOUGH = 100 };
   const mx_sample few = small_part(samples, n, &e->spec);
@@ -111,8 +112,8 @@ static int another_input(const entry *e, const mx_sample *samples, size_t n, sho
   return can;
 }
 
-/* By everything, by scales, by codes, by what stands anywhere; names that people know first among those that are alike. A tensor scale in another convention is a reason to
- * look elsewhere. */
+/* The rank of an entry, the lower the better, in one of four orders: by everything that it leaves unexplained, by scales, by codes, or by counts
+ * that ignore places. Among equal ones well-known names come first. A tensor scale in another convention counts against a preset. */
 static uint64_t merit(const entry *e, int by) {
   const leaves *l = &e->plain;
   const uint64_t other = (uint64_t)!mxi_preset_well_known(e->preset), t = l->tensor_scales ? 1 : 0;
@@ -160,7 +161,8 @@ static void blamed(mx_bug *out, const blame *b) {
   out->confirmed = mxi_blame_confirmed(b);
 }
 
-/* Everywhere, keys say these too: rounding, types, rotations, a factor or a floor of the maximum, signs of zeros. */
+/* Faults that act everywhere and that keys of a spec can express as well: rounding, types, rotations, a factor or a floor of the maximum, signs of
+ * zeros. */
 static int says_a_key(const mx_fault *f) {
   static const int ops[] = {
       MX_FAULT_INPUT_BF16,         MX_FAULT_INPUT_F16,        MX_FAULT_ROTATION_HADAMARD, MX_FAULT_AMAX_TIMES,
@@ -229,7 +231,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
       if (best.weak && left_total(bases[k].plain) > MUCH_FARTHER * left_total(e[chosen[0]].plain)) best = before;
       if (best.name != before.name || strcmp(best.text, before.text) || left_total(best.l) != left_total(before.l)) best_at = chosen[k];
     }
-  /* If with another rotation or type of the input no preset comes near, all presets are tried. */
+  /* If no preset comes near even with another rotation or type of the input, all presets are tried. */
   int scales_right = 0; /* under a preset: then it is not the input */
   for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
   const int elsewhere = !right && !scales_right && !best.name;

@@ -8,8 +8,8 @@
 #include "kernels/block/plan.h"
 #include "verify/bugs/base.h"
 
-/* X(ID, "name", "what the kernel does", size of the tile or 0). Without a name it is what a key says, and a bug only where scales and elements do not
- * both go through it. */
+/* X(ID, "name", "what the kernel does", size of the tile or 0). A row without a name does what some key also expresses; it is a bug only if it
+ * applies to the scales alone or to the elements alone. */
 #define CHANGES(X)                                                                                                                             \
   X(HAD_16, NULL, "rotates tiles of 16 by a Hadamard matrix", 16)                                                                              \
   X(HAD_32, NULL, "rotates tiles of 32 by a Hadamard matrix", 32)                                                                              \
@@ -116,10 +116,11 @@ static int change(float *x, size_t rows, size_t cols, int how) {
 }
 
 static int is_rotation(int how) { return changes[how].tile != 0; }
-/* A narrower type for the elements or for the maximum alone is said plainer elsewhere (twist.c). */
+/* A narrower type for the elements alone or for the maximum alone has a plainer explanation in twist.c. */
 static int may_be_mixed(int how) { return is_rotation(how) || how == CHANGE_LEFT || how == CHANGE_RIGHT; }
 
-/* Once more than one in so many of what the preset leaves is still wrong, no other part can make the change the bug (BUG_LEAVES_ONE_IN). */
+/* Stop when more than one in so many of the codes that the preset leaves are still wrong: no further part can then make this change the bug
+ * (BUG_LEAVES_ONE_IN). */
 enum { GIVEN_UP_ONE_IN = 10 };
 
 /* The preset run on the changed input. 0 if it is not near. */

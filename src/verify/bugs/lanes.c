@@ -7,12 +7,12 @@
 #include "verify/bugs/maps.h"
 #include "verify/trial/trial.h"
 
-/* Other groups of elements before lanes are told from each other: fewer, and any order fits. */
+/* How many groups of elements must differ before lanes are told apart; with fewer, any order of lanes fits. */
 enum { ENOUGH_GROUPS = 16 };
-/* Lanes of a group that are listed. */
+/* How many lanes of a group a sentence lists. */
 enum { LISTED_LANES = 8 };
 
-/* Groups of up to so many elements: each power of two is one more look at all wrong rows. */
+/* The largest group that is tried. Each power of two up to it costs one more pass over all wrong rows. */
 enum { LANES = 128 };
 
 static void say_lanes(named *out, const int *from, size_t n, const mx_format *f) {
@@ -67,7 +67,7 @@ static void say_lanes(named *out, const int *from, size_t n, const mx_format *f)
   }
 }
 
-/* Where lanes are looked at: rows and columns of part i that hold a wrong code. */
+/* Rows and columns of part i that hold a wrong code; lanes are examined there. */
 typedef struct marked {
   uint8_t *row, *col;
   size_t rows, cols; /* of them */

@@ -1,4 +1,4 @@
-/* Tries bugs behind the rule: blocks of codes or scales that are right but written to another place, in another order, or not at all; and keeps the
+/* Tries bugs after the rule: blocks of codes or scales that are right but written to another place, in another order, or not at all. It keeps the
  * best of these and of what renames.c and lanes.c find. What is found is read off the data, and must hold for all of it. */
 #include <inttypes.h>
 #include <math.h>
@@ -12,13 +12,15 @@
 
 /* ---- how much is needed to say so: less, and chance or a rule of the preset passes for a bug; more, and small tensors get no name for theirs */
 
-/* Wrong blocks that are needed to look for them in another place, and to say a limit although the scale of some right block lies beyond it. */
+/* How many wrong blocks are needed before they are looked for in another place, or before a limit is named although the scale of some right block
+ * lies beyond it. */
 enum { FEWEST_BLOCKS = 3, ENOUGH_BEYOND = 8 };
-/* Steps down and to the side together that a block may lie off in both directions: each pair of steps is one look at all wrong blocks. */
+/* How far down and to the side together a block may have moved. Each pair of steps costs one pass over all wrong blocks. */
 enum { MOST_DIAGONAL = 4 };
-/* Wrong scales are what they are found to be by chance less often than this. */
+/* A cause of wrong scales is accepted only if chance would produce it less often than this. */
 static const double BY_CHANCE = 1e-6;
-/* Columns of scales in another order: fewer rows than this have equal columns by chance; more columns than this take as long as a twist to match. */
+/* Limits of the search for columns of scales in another order: with fewer rows, columns are equal by chance; with more columns, matching takes as
+ * long as running a twist. */
 enum { LEAST_SCALE_ROWS = 16, MOST_SCALE_COLUMNS = 4096 };
 /* Wrong codes, or scales, before another order is looked for. */
 enum { ENOUGH = 8 };
@@ -62,7 +64,7 @@ static uint64_t mark_wrong(const base *b, uint8_t **wrong, int what) {
   return n;
 }
 
-/* How many wrong blocks are not what lies at an offset of (dr, da), with ends that wrap round. */
+/* How many wrong blocks do not hold what lies at an offset of (dr, da); ends wrap round. */
 static uint64_t offset_left(const base *b, uint8_t *const *wrong, long dr, long da, int what, uint64_t limit) {
   uint64_t left = 0;
   for (size_t i = 0; i < b->n; i++) {
@@ -88,8 +90,8 @@ static uint64_t filled_left(const base *b, uint8_t *const *wrong, int what, uint
   return left;
 }
 
-/* Blocks whose scale should be beyond what all of them have: a limit and not a place that was left out, if others have scales on its other side and
- * none, or few, go beyond it. Then text says it. */
+/* Finds blocks whose scale should lie beyond the largest or smallest one that any block has. That is a limit, and not a place that was left out,
+ * if other blocks have scales on its other side and few or none go beyond it. Then text says so. */
 static int is_limit(named *is, const base *b, uint8_t *const *wrong, uint64_t n, uint32_t scale, const char *where) {
   uint64_t beyond[2][2] = {{0}}; /* of wrong blocks, of right ones: [below, above] */
   for (size_t i = 0; i < b->n; i++) {
@@ -114,14 +116,14 @@ static void say_offset(char *out, size_t size, const part *p, long dr, long da) 
   snprintf(out, size, "%s%s%s", rows, *rows && *cols ? ", " : "", cols);
 }
 
-/* Units that are wrong once the explanation is in: codes, or scales, of the blocks that it does not explain. */
+/* Counts what is still wrong under an explanation: codes, or scales, of the blocks that it does not explain. */
 static uint64_t units_left(const base *b, int what, uint64_t blocks_left) {
   uint64_t area = 1;
   if (what & CODES_OF) area = b->parts[0].block_rows * b->parts[0].block_cols;
   return blocks_left * (what == SCALE_OF ? 1 : area);
 }
 
-/* May it be chance that n wrong scales are what they are found to be, after so many other guesses? Few numbers are scales. */
+/* Could n wrong scales fit this cause by chance, after so many other guesses? Scales take only a few different values, so chance is likely. */
 static int by_chance(const base *b, uint8_t *const *wrong, uint64_t n, double guesses) {
   uint64_t all = 0, times[CODES] = {0};
   double same = 0;
@@ -245,10 +247,10 @@ static int same_counts(const matrix *m, size_t n) {
   return 1;
 }
 
-/* Bytes for an order in words: a sentence with two of them fits the text of what is named. */
+/* Room for the words of an order, so that a sentence with two of them fits mx_bug.text. */
 enum { ORDER_TEXT = 218 };
 
-/* The codes of each part, or its scales, as they should be and as they are: in the same order, in words? `words` is where they go. */
+/* Do the codes of each part, or its scales, stand in another order than they should, and can that order be named? `words` gets the name. */
 static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
   int any = 0;
   for (size_t i = 0; i < b->n; i++) {

@@ -6,7 +6,8 @@
 
 #include "verify/bugs/base.h"
 
-/* Rows of blocks [first, end) of part i: scales of xs, elements of xe, both [rows][cols]. codes: the elements too. 0 if there is no such run. */
+/* Runs block rows [first, end) of part i with scales made from xs and elements from xe, both [rows][cols]. With `codes` the elements are made too.
+ * Returns 0 if there is no such run. */
 static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, float amax, trial_run *out, size_t first, size_t end,
                      int codes) {
   const part *p = &b->parts[i];
@@ -34,7 +35,8 @@ static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, 
   return 1;
 }
 
-/* On a few rows one code or scale in so many may be wrong: looser costs full runs of what is not it, stricter loses a bug beside another. */
+/* On a few rows one code or scale in so many may be wrong. A larger share costs full runs of causes that are not the bug; a smaller one loses a
+ * bug that comes with another. */
 enum { SAMPLE_ONE_IN = 20 };
 
 /* The scales of a few rows, and then their codes as well: are most of them right? */

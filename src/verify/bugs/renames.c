@@ -8,13 +8,15 @@
 #include "verify/bugs/maps.h"
 #include "verify/trial/trial.h"
 
-/* All elements zero: fewer that should not be could be what a rule flushes. */
+/* How many elements must be zero that should not be; fewer could be what a rule flushes to zero. */
 enum { ENOUGH_ZEROS = 64 };
-/* More renamed codes than this, without a name for what was done to them, are the weakest finding: nearly any data can be described by so many. */
+/* With more renamed codes than this and no name for what was done to them, a finding is the weakest of all: nearly any data can be described by so
+ * many. */
 enum { MANY_WORDS = 16 };
-/* Cells to each renamed code: of elements, of elements under a weak name, of scales. A code that stands in one cell says nothing by itself. */
+/* How many cells each renamed code must stand in: for elements, for elements under a weak name, for scales. A code that stands in one cell proves
+ * nothing. */
 enum { CELLS_EACH = 1, CELLS_EACH_WEAK = 4, CELLS_EACH_SCALE = 3 };
-/* Codes that must occur before they are another format's. */
+/* How many different codes must occur before they are taken for those of another format. */
 enum { MORE_CODES_THAN = 2 };
 
 enum { PAIRS = 4 }; /* that are listed */
@@ -56,7 +58,7 @@ static int is_subnormal(const mx_format *f, uint32_t code) {
   return f->man_bits && magnitude && magnitude < 1u << f->man_bits;
 }
 
-/* As another 8-bit format. */
+/* Tries codes as those of another 8-bit format. */
 static const mx_format *other_format(const renaming *m, const mx_format *own) {
   static const char *const names[] = {"e4m3", "e5m2", "e4m3fnuz", "e5m2fnuz", "ue5m3", "e8m0", "e3m4", "int8"};
   static const mx_encoding nearest = {0};
@@ -97,7 +99,7 @@ static int first_used(const renaming *m) {
   return i;
 }
 
-/* Of the magnitudes that are changed, the least or the largest. */
+/* The smallest or the largest of the magnitudes that are changed. */
 static uint32_t end_of_changed(const renaming *m, uint32_t sign, int largest) {
   uint32_t end = largest ? 0 : 255;
   for (uint32_t i = 0; i < CODES; i++) {

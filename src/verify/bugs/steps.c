@@ -1,5 +1,6 @@
-/* Reads the thresholds between codes off the data: under the scale that is stored, each element's code against its scaled value. A kernel whose
- * codes are a step function of it rounds by rule, whatever the rule: its ties and thresholds are told apart from those of the preset, and put in. */
+/* Reads the thresholds between codes off the data: under the stored scale, each element's code is compared with its scaled value. If the codes are
+ * a step function of that value, the kernel rounds by a rule, whichever it is; where its ties and thresholds differ from the preset's, they are put
+ * into the preset. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -187,7 +188,7 @@ static int next_code(const steps *s, int neg, int c) {
   return c;
 }
 
-/* Of a sign: is every element cut (1) or rounded away from zero (2), as far as the data say? To the next value, that is, and no farther. */
+/* For the numbers of one sign: does the data allow that every element is cut (1), or rounded away from zero to the next value and no farther (2)? */
 static int directed(const learner *l, int neg) {
   const steps *s = l->s;
   int cuts = 1, away = 1, off = 0;

@@ -6,7 +6,7 @@
 
 static int close_to(double a, double b) { return b != 0 && fabs(a / b - 1) < 4e-7; }
 
-/* What the stored number t is, beside the right one e, for max|X| = a. weak: no more than their quotient. */
+/* Says what the stored number t is beside the right one e, for max|X| = a. `weak` accepts a statement about their quotient alone. */
 static const char *relation(char *room, size_t size, int *weak, const base *b, double t, double e, double a) {
   const double f = mx_format_max(mxi_base_elem(b)), m = mx_format_max(mx_scale_format(b->spec.scale));
   const struct {

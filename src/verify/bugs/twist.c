@@ -51,7 +51,7 @@
   X(FLOOR, "a maximum of at least %g", "amax with a floor", 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)                      \
   X(PLUS, "a maximum to which %g is added", "amax with an epsilon", 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
-/* What an element is divided by. */
+/* What an element is divided by instead of its scale. */
 #define DIVISORS(X)                                                                                                                            \
   X(UNROUNDED, "divides the elements by the scale before it is rounded (x * (F / amax)), and stores the rounded one", "unrounded scale")       \
   X(UNROUNDED_DIV, "divides the elements by the scale before it is rounded (x / (amax / F)), and stores the rounded one", "unrounded scale")   \
@@ -79,7 +79,7 @@
   X(Y_E4M3, "rounds the scaled elements to e4m3 first, and then again to the element format", "rounded twice, over e4m3")                      \
   X(SIGN_OF_MAX, "gives every element the sign of the block's largest", "sign of the largest element for all")
 
-/* Of what the tensor's maximum is. */
+/* The part of the tensor whose maximum is taken for the tensor's. */
 #define TENSORS(X)                                                                                                                             \
   X(TILE, "takes the tensor's maximum over each %g rows on its own", "tensor scale of each tile", 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)       \
   X(FIRST_ROWS, "takes the tensor's maximum over the first 1/%g of the rows alone", "tensor maximum over a part", 2, 4, 8)                     \
@@ -110,10 +110,11 @@ enum {
 };
 enum { MOST = 12, MOST_AREA = 256 }; /* numbers of a row of the tables above; elements of a block that may be left out one by one */
 
-/* A twist is tried on all of the data unless it leaves more than one in so many wrong on the rows that are looked at first. More may be left there, and
- * every twist is run on all; less, and a twist is lost where a second bug lies in those rows. */
+/* A twist is run on all of the data only if it leaves at most one in so many wrong on the rows that are examined first. If more may be left, every
+ * twist is run on everything; if less, a twist is lost because of a second bug in those rows. */
 enum { PROMISING_ONE_IN = 5 };
-/* Blocks that say which elements a maximum left out: fewer may leave some of them out themselves, more take as long as a twist each. */
+/* How many blocks are used to find which elements a maximum left out. With fewer, some elements seem left out by accident; more take as long as a
+ * twist each. */
 enum { BLOCKS = 2000 };
 /* binary32 numbers beside a guessed tensor maximum that are tried: the guess is off by a rounding or two of each step of the tensor scale. */
 enum { GUESSES = 8 };
@@ -210,7 +211,7 @@ static float over_elements(const part *p, size_t d, size_t a, const twist *t) {
   return most;
 }
 
-/* At an end of the row: the block itself, round to the other end, or on in the next row. */
+/* What a neighbour is at the end of a row: the block itself, the other end of the row, or the next row. */
 static float neighbour(const part *p, size_t d, size_t a, int to, double k) {
   const size_t n = p->across, at = d * n + a, all = p->down * n;
   if (to < 0 ? a > 0 : a + 1 < n) return p->stats[to < 0 ? at - 1 : at + 1].amax;
@@ -219,8 +220,8 @@ static float neighbour(const part *p, size_t d, size_t a, int to, double k) {
   return own(p, d, a);
 }
 
-/* The last block of a row, if it is a short one: with other elements than its own, or not all of these. n: what it has; in memory one row follows
- * the other. */
+/* The last block of a row if it is short, made from elements that are not its own, or from only some of its own. n is how many it has; in memory
+ * one row follows the other. */
 static float tail_max(const part *p, size_t d, const twist *t) {
   const size_t w = p->block_cols, n = p->cols % w, end = p->rows * p->cols;
   float m = 0;
@@ -423,7 +424,7 @@ static float signed_largest(const part *p, size_t d, size_t a) {
   return m;
 }
 
-/* Parts of a block that are scaled on their own: columns side by side, or in turns. */
+/* Parts of a block that are scaled separately: columns side by side, or alternating. */
 static size_t parts_of(const twist *t) {
   return t->stat == STAT_PARTS || t->stat == STAT_LAST_PARTS || t->stat == STAT_TURNS ? (size_t)t->k : 0;
 }
@@ -448,7 +449,7 @@ static mx_status plan_part(mx_plan *plan, const base *b, const part *p) {
   return mxi_plan_init(plan, &run, p->rows, p->cols, NULL);
 }
 
-/* Rows of blocks [first, end). 0 if the twist says nothing of this part. */
+/* Runs block rows [first, end). Returns 0 if the twist means nothing for this part. */
 static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, size_t first, size_t end) {
   const part *p = &b->parts[i];
   mx_plan plan;
@@ -536,7 +537,7 @@ static void say_left_out(char *out, size_t size, const base *b, const uint8_t *l
   if (n < size) snprintf(out + n, size - n, "%s of %s", all > said ? ", ..." : "", whose);
 }
 
-/* The two clauses that a statistic may stand in. */
+/* The two clauses of a sentence in which a statistic may be named. */
 static void say(char *out, size_t size, const base *b, const listed *r, const twist *t) {
   char what[256];
   if (t->stat) {
@@ -576,8 +577,8 @@ static void consider(trier *y, const listed *r, const twist *t) {
   mxi_offer(y->best, b, &c);
 }
 
-/* Elements of a block (of the last, short one of a row) that its scale cannot have heeded: alone they would make a larger one. Returns how many, 0 too
- * if that is none or all. */
+/* Finds the elements of a block (or of the last, short one of a row) that cannot have counted for its scale, because one of them alone would make
+ * a larger one. Returns how many; 0 also if these are all elements. */
 static size_t find_left_out(uint8_t left_out[MOST_AREA], const base *b, int tails) {
   const size_t area = b->parts[0].block_rows * b->parts[0].block_cols;
   size_t n = 0, looked = 0;
@@ -619,7 +620,7 @@ static void tails(trier *y) {
     if (first == SIZE_MAX) first = i;
     end = i + 1;
   }
-  /* Likely ends before those that were read off, which may be off by a few. */
+  /* Tries likely ends of a range before those that were read off the data, which may be off by a few. */
   const size_t firsts[] = {n / 2, width / 2, width / 4, n - 1, first}, lasts[] = {n - n / 2, 1, end};
   for (int s = 0; s < SIDES; s++) {
     twist t = {.side = (side)s};

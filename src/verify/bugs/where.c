@@ -6,7 +6,7 @@
 
 #include "verify/bugs/maps.h"
 
-/* Rows or columns of a comb (every m-th) are said up to this m. */
+/* The largest m for which a comb (every m-th row or column) is described in words. */
 enum { MOST_COMB = 128 };
 
 static int one_run(const uint8_t *set, size_t n, size_t *first, size_t *last) {

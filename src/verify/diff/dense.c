@@ -1,10 +1,9 @@
-/* Counts differences where there are many: runs of blocks at a time, by vectors and one table.
- *
- * Of elements of one (scale of A, scale of B, code of A, code of B) the first alone can be an example, or speak against a pattern. So the first is
- * looked at by itself, in its turn; all others are only counted. Which pairs of codes are still fresh under two scales stands in a set of bits, and the
- * kernels (kernels/differ.h) stop before a fresh one. What is counted waits in a queue. Pairs of 4-bit codes that were seen are counted by their bits,
- * if a processor does that well for so many of them. Else pairs of bytes are counted in a table of 65,536 counters, two 4-bit pairs at a time: that is
- * one increment for two elements, and what each half of the table's index has in common is added up when the counters are emptied. */
+/* Counts differences where there are many: runs of blocks at a time, by vectors and one table. Elements with the same scale of A, scale of B, code
+ * of A and code of B are all alike: only the first of them can be an example or refute a pattern. So the first is examined by itself, in its turn,
+ * and all others are only counted. A set of bits says which pairs of codes are still fresh (not seen) under two scales, and the kernels
+ * (kernels/differ.h) stop before a fresh one. What has been counted waits in a queue. Pairs of 4-bit codes that were seen are counted by their bits,
+ * if the processor does that well. Otherwise pairs of bytes are counted in a table of 65,536 counters, two 4-bit pairs at a time: that is one
+ * increment for two elements, and the counters are split into pairs when they are emptied. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,9 @@
 #include "verify/diff/diff.h"
 
 enum { RUN = MX_DIFFER_TALLY, BYTES = 256 * 256, ALONE = 0 };
-/* Sets of fresh pairs, one for each pair of scales: with fewer, blocks of rare scales are looked at one by one; with more, the sets leave the cache. Tables
- * that are counted in by turns: one makes equal neighbours wait for each other, more make longer sums at the end. */
+/* Limits of memory. With fewer sets of fresh pairs (one for each pair of scales) blocks of rare scales are examined one by one; with more, the
+ * sets leave the cache. The tables are used in turn: with a single one, equal neighbours wait for each other; with more, the sums at the end take
+ * longer. */
 enum { SETS_4 = 8192, SETS_8 = 128, TABLES = 2, SCALE_TABLES = 4 };
 
 struct diff_dense {
@@ -142,7 +142,7 @@ static int any_fresh(const diff_job *j, const uint8_t *x, const uint8_t *y, size
   return (int)(any & 1);
 }
 
-/* The bytes that can be counted from x and y on, of n: they are. */
+/* Counts the bytes, of n from x and y on, that can be counted, and returns how many these are. */
 static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t *sums, const uint8_t *x, const uint8_t *y, size_t byte,
                           size_t n, const uint16_t *set, unsigned unit) {
   diff_dense *d = j->dense;
@@ -159,7 +159,7 @@ static size_t count_bytes(const diff_job *j, const mx_differ_kernels *k, uint8_t
 
 /* ---- pairs */
 
-/* Halves of bytes: the lower ones of an index are a pair, and the upper ones. */
+/* Splits counters into pairs of codes: the lower halves of the index's two bytes are one pair, the upper halves another. */
 static void empty_4(uint64_t times[16][16], const uint32_t *t) {
   for (size_t d = 1; d < 256; d++)
     for (size_t x = 0; x < 256; x++) {
@@ -171,7 +171,7 @@ static void empty_4(uint64_t times[16][16], const uint32_t *t) {
     }
 }
 
-/* Whole bytes: of those that differ the top four bits. */
+/* Adds the counters of whole bytes to the pairs of four bits that begin at bit `shift`. */
 static void empty_8(uint64_t times[16][16], const uint32_t *t, unsigned shift) {
   for (size_t d = 1; d < 256; d++)
     for (size_t x = 0; x < 256; x++) times[x >> shift & 15][(x ^ d) >> shift & 15] += t[d * 256 + x];
@@ -209,7 +209,7 @@ static void empty_pairs(diff_job *j) {
   d->n_pairs = 0;
 }
 
-/* n pairs of bytes, a multiple of four, in a table if there is memory for one. Returns 1. */
+/* Counts n pairs of bytes, a multiple of four, in a table if there is memory for one. Returns 1. */
 static int count_in_table(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
   diff_dense *d = j->dense;
   uint8_t pairs[2 * RUN];
@@ -264,7 +264,8 @@ static void enqueue(diff_job *j, const uint8_t *x, const uint8_t *y, size_t n) {
 
 /* ---- runs of blocks */
 
-/* What is counted a block at a time; 2^per units from unit `first` of the row on are one. Eight at once where each is. */
+/* Adds the counts of one block at a time; 2^per units from unit `first` of the row on make one block. If a unit is a block, eight are added at
+ * once. */
 static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8_t *sums, size_t n_units, const uint8_t *scale_a,
                             const uint8_t *scale_b) {
   diff_dense *d = j->dense;
@@ -300,7 +301,7 @@ static uint64_t count_units(diff_job *j, size_t first, unsigned per, const uint8
   return all;
 }
 
-/* The sets of some units. */
+/* Finds the sets of fresh pairs for some units. */
 static void find_sets(diff_job *j, uint16_t *set, size_t first, unsigned per, size_t n_units, const uint8_t *scale_a, const uint8_t *scale_b) {
   const uint16_t *set_of = j->dense->set_of;
   if (!per) {
@@ -367,7 +368,7 @@ size_t mxi_diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end) {
 
 /* ---- columns */
 
-/* The columns' counters are emptied: into the column, the position in the block, the picture. */
+/* Empties the counters of columns into the column, the position in the block, and the picture. */
 static void empty_cols(diff_job *j, size_t row) {
   diff_dense *d = j->dense;
   const size_t in_block = j->block_cols - 1, above = j->block_rows == 1 ? 0 : row % j->block_rows * j->block_cols;

@@ -8,7 +8,7 @@
 
 #include "mxgold/isa.h"
 
-/* Bytes of codes that are looked at together, about: those of A and B fit a second cache. More are fetched twice, fewer make more pieces. */
+/* About how many bytes of codes are compared together: those of A and B fit a second-level cache. More are fetched twice; fewer make more pieces. */
 enum { PIECE = 1 << 18 };
 /* Up to FEW_THREADS each thread gets its pieces in about SHARES * SHARES parts, the last ones small, so that none waits long for another; with more
  * threads one part each, since each part has counts of its own that must be added up. */
@@ -74,7 +74,7 @@ static void tally(diff_job *j, size_t row, size_t col, const uint32_t code[2], c
   mxi_diff_patterns_element(j, &e);
 }
 
-/* Are an element's two values the same, though its codes differ? Known under one scale alone. */
+/* Are an element's two values the same although its codes differ? The answer is known only if both have the same scale. */
 static int values_known(const diff_job *j, const uint32_t scale[2]) { return j->values[0] && !j->out->tensor_scales && scale[0] == scale[1]; }
 
 int mxi_diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
@@ -139,7 +139,7 @@ static void each_of_8(diff_job *j, size_t row, size_t i, uint64_t x) {
 
 static uint64_t other_8(const uint8_t *x, const uint8_t *y) { return diff_8(x) ^ diff_8(y); }
 
-/* Where the bytes of a row differ. Codes of a byte stand side by side, but for nibble=half_block. */
+/* Finds where the bytes of a row differ. The codes of a byte are neighbours, except under nibble=half_block. */
 static void codes_of_row(diff_job *j, size_t row) {
   const mx_tensor *a = j->a, *b = j->b;
   const uint8_t *x = diff_row(j, a, row), *y = diff_row(j, b, row);
@@ -205,7 +205,8 @@ static void one_scale(diff_job *j, size_t row, size_t col) {
   mxi_diff_patterns_scale(j, row, col, sa, sb);
 }
 
-/* The same for a row of scales of a byte each. What a pair is asked is asked of its first; out->scale_steps is made of the pairs at the end. */
+/* The same for a row of one-byte scales. Questions about a pair of scales are asked of its first occurrence; out->scale_steps is computed from the
+ * pairs at the end. */
 static void row_of_scales(diff_job *j, size_t row) {
   mx_difference *d = j->out;
   const size_t n = j->a->scale_cols, first = row * n;
@@ -252,7 +253,7 @@ static int scales_differ(const diff_job *j, size_t first, size_t n) {
          (a->micro && b->micro && memcmp(a->micro + first * 3, b->micro + first * 3, n * 3));
 }
 
-/* Copies of the piece's scales, if that can be: what is mapped must be given back, which stops the other threads. */
+/* Copies the scales of the piece if that is possible: mapped memory must be given back later, which stops the other threads. */
 static void copy_scales(diff_job *j, size_t first, size_t n) {
   for (int side = 0; side < 2; side++) {
     const mx_tensor *t = side ? j->b : j->a;
@@ -275,7 +276,7 @@ static void pass(diff_job *j, size_t row, size_t n) {
   j->n_passed = 0;
 }
 
-/* scales_too: some scale of the piece differs. */
+/* scales_too says that some scale of the piece differs. */
 static mx_status one_row(diff_job *j, size_t row, int scales_too) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t scale_row = a->scale_rows == a->rows ? row : row / j->block_rows, first = scale_row * a->scale_cols;
@@ -336,7 +337,7 @@ static mx_status piece(diff_job *j, size_t row, size_t n) {
   return status;
 }
 
-/* Room for copies of a piece, for all parts of one thread: memory that comes anew is zeroed page by page. Without it nothing is copied. */
+/* Allocates room for copies of a piece, once for all parts of a thread, because new memory is zeroed page by page. Without it nothing is copied. */
 static void open_rooms(diff_job *j, size_t rows) {
   j->scale_room_bytes = (j->a->scale_rows == j->a->rows ? rows : (rows + j->block_rows - 1) / j->block_rows) * j->a->scale_cols;
   for (int side = 0; side < 2; side++) {
@@ -411,8 +412,8 @@ static void merge(diff_job *j, const diff_job *later) {
     for (int y = 0; y < 256; y++) to->scale_pairs[x][y] += from->scale_pairs[x][y];
 }
 
-/* Pieces in a row to each part; end[t] is the first behind part t. Each is a share of what is left: the last are small, so that no thread waits long
- * for another. Returns how many there are. */
+/* Gives each part a run of pieces; end[t] is the first piece behind part t. Each part is a share of what is left, so that the last ones are small
+ * and no thread waits long for another. Returns how many parts there are. */
 static int cut(size_t end[MOST_THREADS], size_t pieces, int n) {
   const size_t threads = (size_t)n, shares = n > FEW_THREADS || pieces < threads * SHARES * SHARES ? 1 : SHARES * SHARES,
                least = (pieces + threads * shares - 1) / (threads * shares);

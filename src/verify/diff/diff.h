@@ -8,27 +8,29 @@
 #include "core/shortage.h"
 #include "mxgold/verify.h"
 
-/* B's elements as A's in another order inside each group of `size`: which of A's may stand where, one bit each. */
+/* The hypothesis that B has A's elements in another order inside each group of `size`: bit i of may[k] says that A's element i may stand at place k. */
 typedef struct diff_order {
-  size_t size; /* 0: not this */
+  size_t size; /* 0: the hypothesis is refuted */
   uint64_t may[64];
 } diff_order;
 
-/* A pattern is said if chance makes it less often than this. Larger, and patterns are said that are none; smaller, and small tensors show none. */
+/* A pattern is stated only if chance would make it less often than this. A larger value would state accidents as patterns; a smaller one would state
+ * nothing about small tensors. */
 static const double DIFF_BY_CHANCE = 1e-6;
-/* How often a pattern that the data do not tell the share of is taken to be there by chance in one cell: a trait of two kinds (a sign, one step up or
- * down), of a few (one code more, a power of two), or of more (what half of the cells say of the other half). Smaller values need fewer cells, and
- * are wrong where data are alike. */
+/* How often one cell is taken to have a trait by chance, where the data do not show its share: a trait of two kinds (a sign, one step up or down), of a
+ * few (one code more, a power of two), of more, or of many (what half of the cells imply about the other half). With smaller values fewer cells are
+ * enough to state a pattern, which is wrong where the data are all alike. */
 static const double DIFF_OF_TWO = 0.5, DIFF_OF_FEW = 0.25, DIFF_OF_MORE = 0.125, DIFF_OF_MANY = 0.0625;
 
-/* Where cells that differ are in a grid: elements of the matrix, or scales. Cells of a row are told together, rows ascend. Up to DIFF_FEW rows, columns or
- * positions are listed, and they must be at most one in DIFF_SPARSE_ONE_IN of all: more make no sentence. Wider grids than DIFF_COLUMNS have several
- * columns to a count, which costs patterns of single columns; a larger limit costs memory for each thread. */
+/* Where the cells of a grid that differ lie; a cell is an element of the matrix, or a scale. Rows are reported in ascending order, all cells of a row
+ * together. At most DIFF_FEW rows, columns or positions are listed, and only if they are at most one in DIFF_SPARSE_ONE_IN of all, since a longer list
+ * helps no reader. In grids wider than DIFF_COLUMNS several columns share a count, which hides patterns of single columns; a larger limit would cost
+ * memory for each thread. */
 enum { DIFF_FEW = 8, DIFF_SPARSE_ONE_IN = 4, DIFF_COLUMNS = 1 << 20 };
 typedef struct diff_place {
   size_t rows, cols;       /* of the grid */
   uint32_t *col;           /* [n_col] cells by column; where there are more than DIFF_COLUMNS, by the lower bits of the column */
-  size_t n_col;            /* power of two then */
+  size_t n_col;            /* a power of two if columns share counts */
   uint64_t n;              /* cells */
   size_t row[2];           /* the first and the last */
   size_t span[2];          /* of columns */
@@ -36,7 +38,7 @@ typedef struct diff_place {
   size_t few[DIFF_FEW];    /* the first of these rows */
 } diff_place;
 
-/* What elements in general are, looked at here and there in rows that differ: what all differences share says nothing if most elements share it. */
+/* Traits of ordinary elements, counted at samples in rows that differ: a trait that all differences share means nothing if most elements have it. */
 enum { DIFF_SPECIAL, DIFF_SUBNORMAL, DIFF_TIE, DIFF_NEAR_TIE, DIFF_NEGATIVE, DIFF_POSITIVE, DIFF_AMAX_NEGATIVE, DIFF_INPUT_TESTS };
 typedef struct diff_usual {
   uint64_t n, code[256], input[DIFF_INPUT_TESTS];
@@ -48,7 +50,7 @@ typedef struct diff_gather diff_gather;
 typedef struct diff_job {
   mx_difference *out;
   const mx_tensor *a, *b;
-  double factor[2]; /* what the tensor scale of A and that of B multiply values by; 1 without one */
+  double factor[2]; /* by which the tensor scales of A and B multiply values; 1 without one */
   const mx_spec *spec;
   const mx_format *elem, *scale;
   size_t block_rows, block_cols;
@@ -59,9 +61,9 @@ typedef struct diff_job {
   size_t piece_row, piece_rows;
   uint8_t *room[2], *scale_room[2]; /* for codes and scales of A and B in those rows, if they are copied */
   size_t scale_room_bytes;
-  const uint8_t *near[2], *near_scales[2]; /* the copies; NULL: they are looked at in place */
-  size_t near_first, n_near;               /* of which scales: of a byte each */
-  size_t passed_row, n_passed;             /* rows that how.passed was not yet told of */
+  const uint8_t *near[2], *near_scales[2]; /* the copies; NULL: they are read in place */
+  size_t near_first, n_near;               /* number of the first scale that is copied, and how many; scales of a byte each */
+  size_t passed_row, n_passed;             /* rows that were not yet reported to how.passed */
   mx_diff_options how;
   double value[256], scale_value[256]; /* of codes of up to 8 bits */
   uint8_t nan[256], scale_nan[256];
@@ -72,32 +74,32 @@ typedef struct diff_job {
   uint8_t *block_seen;  /* [scale_cols] of the block row at hand */
   int fresh;            /* block_seen is to be zeroed before use */
   uint8_t *block_moved; /* [scale_cols] of the row at hand: bytes differ */
-  uint8_t *map_col;     /* [cols], and that of the row at hand: where out->map counts it */
-  size_t map_row;
-  double values_ratio; /* B / A while it is one number for all that differ; NaN once it is not */
+  uint8_t *map_col;     /* [cols]: the column of out->map that counts each column */
+  size_t map_row;       /* the row of out->map that counts the row at hand */
+  double values_ratio;  /* B / A while it is one number for all that differ; NaN once it is not */
   double scales_ratio;
   uint32_t scales_first[2];       /* the first that differs, of A and B */
   int64_t scales_step;            /* B - A of the codes of scales */
   int scales_wrap;                /* some are only modulo 256 */
   int scales_steps;               /* 0: none seen, 1: that one, 2: several */
-  int scales_tally;               /* scales of a byte, few enough for out->scale_pairs to say how often each stands beside each */
-  uint64_t scales_nan;            /* scales that differ but are NaN in both: these are not in it */
+  int scales_tally;               /* 1: scales are bytes, so that out->scale_pairs can count every pair of codes */
+  uint64_t scales_nan;            /* scales that differ but are NaN in both, which out->scale_pairs does not count */
   diff_place place, scales_place; /* of elements, of scales */
   uint64_t *pairs;                /* [codes of A][codes of B] of elements that differ; NULL: more than 8 bits */
   unsigned pair_bits;             /* 4 or 8 */
   uint64_t pairs_moved;           /* elements that differ in blocks whose scale differs */
-  diff_gather *gather;            /* values.c; NULL: values are not asked for */
-  diff_dense *dense;              /* dense.c, once it is used */
+  diff_gather *gather;            /* counts values that differ; NULL: values are not asked for */
+  diff_dense *dense;              /* counts runs in which much differs; NULL before the first one */
   int dense_may;
-  unsigned code_alive, input_alive; /* tests of patterns.c that nothing spoke against */
+  unsigned code_alive, input_alive; /* a bit for each test of patterns that no element has refuted */
   diff_usual usual;
   diff_order order;
-  uint64_t up, down, right, left; /* B may be A moved by 1 to 64 rows or columns: a bit for each */
-  int swapped;                    /* the codes of each byte */
-  shortage *lack;                 /* of the call: where memory runs out, it is noted there */
+  uint64_t up, down, right, left; /* bit i: B may be A moved by i + 1 rows or columns */
+  int swapped;                    /* 1: B may have the two codes of each byte exchanged */
+  shortage *lack;                 /* the call's note that memory ran out */
 } diff_job;
 
-/* An element that differs, with what tests ask of it. */
+/* An element that differs, with all that tests of patterns read. */
 typedef struct diff_element {
   size_t row, col;
   uint32_t a, b, scale_a, scale_b;
@@ -105,7 +107,7 @@ typedef struct diff_element {
   float x;
 } diff_element;
 
-/** Eight bytes at once, in words. Little endian, as all that this runs on. */
+/** Eight bytes at once, as a little-endian word. */
 #define DIFF_ONES UINT64_C(0x0101010101010101)
 static inline uint64_t diff_8(const uint8_t *at) {
   uint64_t v;
@@ -172,7 +174,7 @@ static inline int diff_same(const diff_job *j, uint32_t a, uint32_t b) {
   return 0;
 }
 
-/** Values of codes, of scales. */
+/** The values of a code and of a scale. */
 static inline double diff_decode(const diff_job *j, uint32_t code) {
   return j->elem->bits <= 8 ? j->value[code & 255] : mx_decode(j->elem, code);
 }
@@ -182,72 +184,76 @@ static inline double diff_scale_value(const diff_job *j, uint32_t code) {
   return j->spec->scale_sign == MX_SCALE_SIGN_MASKED ? fabs(v) : v;
 }
 
-/** element.c: values of codes and midpoints between them, once a call; two codes under two scales as an element; the largest magnitude of a block of the
- *  input. Pieces are whole block rows. */
+/** Fills the tables of values and midpoints; once a call. */
 void mxi_diff_tables(diff_job *j);
+/** The element (row, col) whose codes and scales in A and B are given. */
 diff_element mxi_diff_pair(const diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
+/** The largest magnitude of the input in the block of (row, col); the piece at hand must hold that block. */
 float mxi_diff_amax(const diff_job *j, size_t row, size_t col);
 
-/** Cells of a row are added to a place: one, or n of one column that mxi_diff_place_row() was told of. */
+/** Begin a row of the grid, then add n cells of one of its columns. */
 void mxi_diff_place_row(diff_place *p, size_t row);
 void mxi_diff_place_add(diff_place *p, size_t col, uint32_t n);
-/** Where they are, in words. units: blocks, of elements. */
+/** Say in words where the cells of a place lie. units is the number of blocks that differ, if the cells are elements. */
 void mxi_diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales);
 
-/** Is it telling that n of n cells are such, if by chance a share p of them is? Many such questions are asked at once. */
+/** Does it mean something that n of n cells have a trait that a share p of cells has by chance? The limit allows for many such questions being asked. */
 int mxi_diff_telling(double p, double n);
-/** One more pattern, in words; not twice. */
+/** State one more pattern in words; a pattern that was stated before is left out. */
 void mxi_diff_say(diff_job *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** What is looked for; arrays of its own. Each part of the rows starts and ends with its own. */
+/** Begin and end the search for patterns in a part of the rows; each part has arrays of its own. */
 mx_status mxi_diff_patterns_start(diff_job *j);
 void mxi_diff_patterns_free(diff_job *j);
-/** What two parts of the rows found, the first before the second; shapes and options are the same. */
+/** Join what two parts of the rows found, the earlier one in j; shapes and options are the same. */
 void mxi_diff_patterns_merge(diff_job *j, const diff_job *later);
-/** Told of each element that differs, of each row whose bytes differ, before its elements, and of each scale; then the names. */
+/** Report to the search: a row whose bytes differ, then each of its elements that differ; each scale that differs. At the end the patterns are stated. */
 void mxi_diff_patterns_element(diff_job *j, const diff_element *e);
 void mxi_diff_patterns_kind(diff_job *j, const diff_element *e); /* the same without the counts */
 void mxi_diff_patterns_row(diff_job *j, size_t row);
 void mxi_diff_patterns_scale(diff_job *j, size_t row, size_t col, uint32_t a, uint32_t b);
-void mxi_diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b); /* once at least for each pair, without its place */
+void mxi_diff_patterns_scale_kind(diff_job *j, uint32_t a, uint32_t b); /* without its place; at least once for each pair of codes */
 void mxi_diff_patterns_end(diff_job *j);
-/** An element of A as one that might have differed. */
+/** An element of A as if it differed, for comparison with those that do. */
 diff_element mxi_diff_look(const diff_job *j, size_t row, size_t col);
-/** Is the largest magnitude of this element's block negative? With an input. */
+/** Is the largest magnitude of this element's block negative? Only with an input. */
 int mxi_diff_amax_negative(const diff_job *j, size_t row, size_t col);
 
-/** values.c: the values of all codes under all scales of a byte, by mx_dequantize() itself, [256][codes]; NULL without memory, or where a code and a
- *  scale do not say it all: then blocks are dequantised as they come. */
+/** The values [256][codes] of all codes under all one-byte scales, made by mx_dequantize() itself. NULL without memory, or if a code and a scale do not
+ *  decide a value; blocks are then dequantised one by one. */
 float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of);
 int mxi_diff_same_float(float a, float b, const mx_diff_options *o);
-/** Do two codes under two scales mean the same? Where j->values are known. */
+/** Do two codes under two scales stand for the same value? Needs j->values. */
 int mxi_diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
-/** Counts values that differ: started with a part of the rows; told of each row some of whose blocks are marked in block_moved; what is left at the end. */
+/** Count values that differ in a part of the rows: begin it; count a row, of which block_moved marks some blocks; count what is left; free. */
 mx_status mxi_diff_values_start(diff_job *j);
 mx_status mxi_diff_values_row(diff_job *j, size_t row);
 mx_status mxi_diff_values_flush(diff_job *j);
 void mxi_diff_values_free(diff_job *j);
 
-/** Where much differs: bytes of 64 from which on a run is counted. Fewer, and runs are opened that soon end; more, and bytes are counted one by one. May
- *  it be used at all? */
+/** How many bytes of 64 must differ before they are counted as a run, by vectors. With a smaller number runs begin that soon end; with a larger one more
+ *  bytes are counted one at a time. */
 enum { DIFF_CROWD = 4 };
+/** Can runs be counted by vectors for these formats and options? */
 int mxi_diff_dense_may(const diff_job *j);
-/** Codes of a row from byte `byte` on, where 64 whole bytes stand before `end` of which many differ: counted as far as that goes. Returns the bytes,
- *  a multiple of 64; 0 without memory. */
+/** Count a run in a row: from byte `byte` on, as long as 64 whole bytes are left before `end` and many of them differ. Returns how many bytes were
+ *  counted, a multiple of 64; 0 without memory. */
 size_t mxi_diff_dense_run(diff_job *j, size_t row, size_t byte, size_t end);
-/** Told at the end of each row that it counted in; before the row of the map changes; at the end, which frees it. */
+/** Call the first at the end of each row with a run, the second before the row of the map changes, the third at the end; it frees the counts. */
 void mxi_diff_dense_row(diff_job *j, size_t row);
 void mxi_diff_dense_empty(diff_job *j);
 void mxi_diff_dense_end(diff_job *j);
 
-/** For it: one byte that differs, looked at and counted; is an element of such codes, under such scales, merely to be counted once one was looked at;
- *  an element looked at, not counted but among the examples; n more examples that are not told. */
+/** What runs use of the rest: count one byte that differs. */
 void mxi_diff_byte(diff_job *j, size_t row, size_t byte);
+/** Is it enough to count further elements with these codes under these scales, once one of them was looked at? */
 int mxi_diff_countable(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]);
+/** Look at an element for patterns and examples without counting it. */
 void mxi_diff_look_at(diff_job *j, size_t row, size_t col, const uint32_t code[2], const uint32_t scale[2]);
+/** Count n more elements that could have been examples. */
 void mxi_diff_examples(mx_difference *d, uint64_t n);
 
-/** B as A, moved: told of each row whose bytes differ; then the names. */
+/** Find out whether B is A moved by rows or columns: report each row whose bytes differ, join parts of the rows, and state what was found. */
 void mxi_diff_moves_start(diff_job *j);
 void mxi_diff_moves_row(diff_job *j, size_t row);
 void mxi_diff_moves_merge(diff_job *j, const diff_job *later);

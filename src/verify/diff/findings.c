@@ -6,7 +6,7 @@
 
 #include "verify/diff/diff.h"
 
-/* Questions that are asked of one comparison, about: the more, the less may each be answered by chance. */
+/* About how many questions are asked of one comparison: the more there are, the less often chance may answer each. */
 enum { TRIED = 100 };
 
 int mxi_diff_telling(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(DIFF_BY_CHANCE / TRIED); }

@@ -1,19 +1,20 @@
-/* Tests whether B is A, moved: rows, columns, codes of a byte, of a word, of a block; transposed; blocks along the other axis; one code everywhere.
- * Looked at in rows whose bytes differ; the rest must agree too, which mxi_diff_moves_end() sees to. */
+/* Tests whether B is A moved: rows, columns, codes of a byte, of a word or of a block in another place; A transposed; blocks along the other axis;
+ * one code everywhere. Rows whose bytes differ are examined one by one; mxi_diff_moves_end() then checks that the other rows agree too. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "verify/diff/diff.h"
 #include "verify/diff/orders.h"
 
-/* Elements of a matrix that may be made anew, transposed or with blocks along the other axis: less loses those two patterns in large tensors, more takes
- * seconds and their memory. */
+/* The largest matrix that is quantised again, transposed or with blocks along the other axis. A smaller limit loses those two patterns in large
+ * tensors; a larger one takes seconds and the memory for them. */
 enum { COPY = 1 << 26 };
 
 static int row_is(const diff_job *j, size_t row_b, size_t row_a) {
   return !memcmp(diff_row(j, j->b, row_b), diff_row(j, j->a, row_a), j->a->code_stride);
 }
-/* Each byte of B is A's with its codes swapped, or A's. Returns how many of them could not be swapped as well; -1: there are others. */
+/* Is each byte of B either A's own or A's with its two codes exchanged? Returns how many are A's own and would change if they were exchanged; -1
+ * if some byte is neither. */
 static int64_t row_swapped(const diff_job *j, size_t r) {
   int64_t same = 0;
   for (size_t c = 0; c + 1 < j->a->cols; c += 2) {
@@ -34,7 +35,7 @@ static int row_from(const diff_job *j, size_t r, size_t by, int up) {
   if (up ? r + by >= j->a->rows : r < by) return 1;
   return row_is(j, r, up ? r + by : r - by);
 }
-/* Of the shifts that are left those that this row agrees with. */
+/* Keeps, of the shifts that are not refuted, those that this row agrees with. */
 static void narrow(const diff_job *j, uint64_t *by, size_t r, int (*is)(const diff_job *, size_t, size_t, int), int way) {
   for (uint64_t left = *by; left; left &= left - 1) {
     const int k = __builtin_ctzll(left);
@@ -67,7 +68,7 @@ static void order_row(diff_job *j, size_t r) {
   }
 }
 
-/* Orders that words and lanes come in: where B's element i of a group of w stands in A. n: a number of the kind's own. */
+/* Orders that words and lanes of vectors come in: the place in A of B's element i of a group of w. n is a parameter of the kind of order. */
 typedef size_t from_fn(size_t i, size_t w, size_t n);
 static size_t xored(size_t i, size_t w, size_t n) { return (void)w, i ^ n; }
 static size_t turned_to(size_t i, size_t w, size_t n) { return i % n * (w / n) + i / n; }
@@ -89,7 +90,8 @@ static int is_order(const diff_job *j, from_fn *from, size_t w, size_t n) {
   return all ? 1 : 2;
 }
 
-/* The first order with a name that everything follows, small groups first; else the places, if they are others for each. */
+/* Names the first known order that everything follows, small groups first; if none is known, lists the places if each element has a place of its
+ * own. */
 static void say_order(diff_job *j) {
   const diff_order *o = &j->order;
   const size_t wide = j->elem->bits == 4 ? 2 : 1, bits = j->elem->bits == 4 ? 4 : 8;
@@ -167,7 +169,7 @@ void mxi_diff_moves_row(diff_job *j, size_t r) {
   narrow(j, &j->left, r, row_moved, 0);
 }
 
-/* 1: in all bytes, 2: in all that differ. Rows that agree are not looked at before. */
+/* Are the codes of bytes exchanged? 0: no; 1: in all bytes; 2: in all bytes that differ. Rows that agree are examined here for the first time. */
 static int is_swapped(const diff_job *j) {
   int64_t same = 0;
   for (size_t r = 0; r < j->a->rows; r++) {
@@ -255,7 +257,7 @@ static const uint8_t *codes_of_row(void *self, int seen, size_t row, uint8_t *ro
   return room;
 }
 
-/* Rows, columns or tiles in another order: of each code (its upper four bits) there are as many. */
+/* Rows, columns or tiles in another order: then each code (its upper four bits) occurs equally often in A and in B. */
 static void lines_or_tiles(diff_job *j) {
   const mx_difference *d = j->out;
   char words[160];
@@ -271,7 +273,7 @@ static void lines_or_tiles(diff_job *j) {
 
 void mxi_diff_moves_end(diff_job *j) {
   const mx_difference *d = j->out;
-  /* That half of the codes that differ should by chance be what the other half says: asked before all else, as a few codes may be anything. */
+  /* Could half of the codes that differ be by accident what the other half implies? This is asked first, because a few codes may be anything. */
   if (mxi_diff_telling(DIFF_OF_MORE, (double)d->codes / 2)) {
     const int before = d->n_patterns, swapped = j->swapped ? is_swapped(j) : 0;
     if (swapped)

@@ -1,5 +1,5 @@
-/* Finds the order in which B holds what A holds. Places (rows, columns, tiles) have a hash each in A and in B. An order with a name is one that all
- * hashes agree with; without one, places whose hashes are found elsewhere are listed. */
+/* Finds the order in which B holds what A holds. Each place (a row, a column, a tile) has a hash in A and one in B. A known order is named if all
+ * hashes agree with it; if none does, the places whose hashes are found elsewhere are listed. */
 #include "verify/diff/orders.h"
 
 #include <stdio.h>
@@ -7,17 +7,17 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Places that are listed where an order has no name. */
+/* How many places are listed if the order has no name. */
 enum { LISTED = 3 };
-/* Tiles are looked for up to this side, from so many cells on (smaller ones are alike by chance), and while there are at most so many of them; the whole
- * matrix as one tile that is turned, up to WHOLE rows. Each size is one more look at all cells: so tiles that are not square are tried up to
- * FEW_CELLS alone, and none beyond MOST_CELLS. */
+/* Limits of the search for tiles: their largest side, how many cells they need (smaller ones are alike by chance), and how many tiles there may
+ * be; WHOLE is the largest matrix that is tried as a single transposed tile. Each size costs one pass over all cells, so tiles that are not square
+ * are tried only up to FEW_CELLS, and none beyond MOST_CELLS. */
 enum { LARGEST = 128, LEAST = 16, MOST_TILES = 1 << 22, WHOLE = 4096, FEW_CELLS = 1 << 20 };
 static const size_t MOST_CELLS = (size_t)1 << 26;
-/* Places tell an order if more than so many are distinct, and at least one in so many of all: where most are equal any order would do. */
+/* An order can be told only if more than so many places are distinct, and at least one in so many of all: if most are equal, any order fits. */
 enum { NOT_DISTINCT = 3, DISTINCT_ONE_IN = 8 };
-/* An order that only the wrong places follow is named if more than so many do (two or three follow some order by chance), and given a range where more
- * than one in so many places of that range are wrong. */
+/* An order that only the wrong places follow is named if there are more than so many of them (two or three follow some order by chance). A range
+ * is given if more than one in so many places of the range are wrong. */
 enum { TOO_FEW_WRONG = 3, WRONG_ONE_IN = 2 };
 
 /* Places of one kind. a, b: what they hold. */
@@ -54,7 +54,7 @@ static int by_hash(const void *x, const void *y) {
   return (*a > *b) - (*a < *b);
 }
 
-/* Do A's places and B's hold the same, and enough that differs to tell them apart? The wrong ones, then. */
+/* Do A's places and B's hold the same contents, with enough differences to tell them apart? If so, the wrong ones are found. */
 static int same_places(places *p, shortage *lack) {
   uint64_t *sorted = noted(malloc((2 * p->n + 1) * sizeof *sorted), lack);
   int same = sorted != NULL;
@@ -85,7 +85,7 @@ static int goes(const places *p, order_fn *f, size_t g, size_t k, size_t i) {
   return p->b[i] == p->a[from];
 }
 
-/* What is left of a group at the end stays. wrong_alone: places that are right stay too. */
+/* An incomplete group at the end stays in place. With wrong_alone, places that are right stay too. */
 static int follows(const places *p, order_fn *f, size_t g, size_t k, int wrong_alone) {
   if (!goes(p, f, g, k, p->first)) return 0; /* most orders end here */
   for (size_t i = 0; i < p->n; i++)
@@ -137,7 +137,7 @@ static size_t source_of(const places *p, size_t i) {
   return from;
 }
 
-/* "rows 32 to 63" of those that are wrong, if they are all of them there. */
+/* Writes "rows 32 to 63" if the wrong places are all places of that range. */
 static void wrong_range(char *out, size_t size, const places *p, const char *lines) {
   size_t last = p->n - 1;
   while (p->a[last] == p->b[last]) last--;
@@ -197,7 +197,7 @@ static int read_lines(places *rows, places *columns, const order_source *s, uint
 
 /* ---- tiles */
 
-/* Hashes of tiles of h x w, as they stand in A, transposed there (if they are square), and in B. What is cut off at the edges has to stay. */
+/* Hashes tiles of h x w: as they stand in A, transposed in A (if they are square), and in B. What is cut off at the edges must be unchanged. */
 typedef struct tiles {
   size_t h, w, down, across;
   places p, turned; /* turned.a: transposed */
@@ -314,7 +314,7 @@ static int find_tiles(char *out, size_t size, const order_source *s, uint8_t *ro
   return found;
 }
 
-/* Square tiles, and where it takes no time others as well: large ones first. */
+/* Tries square tiles, and others if that takes no time; large ones first. */
 static int all_tiles(char *out, size_t size, const order_source *s, uint8_t *room) {
   const size_t cells = s->rows * s->cols;
   if (cells > MOST_CELLS) return 0;

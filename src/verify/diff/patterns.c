@@ -1,4 +1,4 @@
-/* Finds what all the differences have in common. What is left at the end is said, if it tells: a pattern that chance explains is none. */
+/* Finds what all the differences have in common. A pattern that no difference refutes is stated at the end, unless chance explains it. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,14 +9,14 @@
 #include "verify/diff/diff.h"
 #include "verify/diff/orders.h"
 
-/* Elements of a row, and places of the scales, that are looked at for what is usual there and whether a layout may be: fewer miss what is rare, more take
- * time in every row. */
+/* How many elements of a row are sampled for what is usual there, and how many scales are compared before a layout is considered. Fewer miss what
+ * is rare; more take time in every row. */
 enum { LOOKED = 8, PLACES = 64 };
 enum { SCATTER = 7919 }; /* a prime: rows are looked at in other columns each */
-/* A quotient is nearly a tie within this, as a message says: a kernel's division is off by so much. */
+/* A quotient this near to a tie is called nearly a tie: a kernel's division may be off by so much. */
 static const double NEAR_TIE = 0x1p-24;
-/* Two tensor scales are the same number if they are this near, relative to it: some binary32 roundings, as another order of operations makes. Farther
- * would take targets that lie close for one another. */
+/* Two tensor scales count as the same number within this relative distance: a few binary32 roundings, as another order of operations makes. A
+ * larger distance would confuse targets that lie close together. */
 static const double SAME_SCALE = 0x1p-21;
 
 static uint32_t sign_of(const diff_job *j) { return j->elem->bits < 32 ? 1u << (j->elem->bits - 1) : 0x80000000u; }
@@ -185,7 +185,7 @@ void mxi_diff_patterns_merge(diff_job *j, const diff_job *later) {
 
 /* ---- at the end: codes */
 
-/* The share of all elements that are such, from what was looked at; never quite none. */
+/* The share of all elements that have a trait, estimated from the samples and never quite 0. */
 static double share(const diff_job *j, uint64_t hits, double least) {
   const double p = ((double)hits + 1) / ((double)j->usual.n + 1);
   return p < least ? least : p;
@@ -205,7 +205,7 @@ static uint64_t usual_codes(const diff_job *j, uint32_t mask, uint32_t value) {
   return n;
 }
 
-/* Tests of codes that all pairs pass; magnitudes that are one number in A, in B; is one code all of B's? */
+/* Holds the tests of codes to all pairs that occur, and finds whether all magnitudes of A, and all of B, are a single number. */
 static void pair_tests(diff_job *j, int64_t magnitude[2]) {
   magnitude[0] = magnitude[1] = -1;
   for (uint32_t a = 0; j->pairs && a < 1u << j->pair_bits; a++)
@@ -297,7 +297,7 @@ static const uint8_t *scales_of_row(void *self, int seen, size_t row, uint8_t *r
   return t->scales + row * t->scale_cols;
 }
 
-/* Are B's scales A's in that layout, as far as a few places tell? */
+/* Could B's scales be A's in that layout, judging by a few places? */
 static int layout_may(const diff_job *j, mx_layout l) {
   const mx_tensor *a = j->a, *b = j->b;
   const size_t n = a->scale_rows * a->scale_cols, step = n / PLACES + 1;
@@ -306,7 +306,7 @@ static int layout_may(const diff_job *j, mx_layout l) {
   return 1;
 }
 
-/* Does each code stand as often in B's scales as in A's? What agrees does not matter. */
+/* Does each code occur as often in B's scales as in A's? Scales that agree are left out. */
 static int as_often(const diff_job *j) {
   int64_t more[256] = {0};
   if (j->scales_tally && !j->scales_nan)
@@ -363,7 +363,7 @@ static void scale_patterns(diff_job *j) {
 
 /* ---- the tensor scale */
 
-/* What a stored number is, if it comes from an amax by one of the conventions: that amax, and the same by another convention. */
+/* If a stored number comes from an amax by one of the conventions, finds that amax, and what another convention would store for it. */
 typedef struct convention {
   char words[48];
   double value;

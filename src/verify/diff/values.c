@@ -12,7 +12,7 @@ int mxi_diff_same_float(float a, float b, const mx_diff_options *o) {
   return !memcmp(&a, &b, sizeof a);
 }
 
-/* What a code of A or B means under a scale, if that is known for all of them. */
+/* What a code of A or B stands for under a scale, if that is known for all of them. */
 static float meaning(const diff_job *j, int side, uint32_t scale, uint32_t code) { return j->values[side][scale << j->elem->bits | code]; }
 
 int mxi_diff_same_value(const diff_job *j, const uint32_t code[2], const uint32_t scale[2]) {
@@ -49,7 +49,7 @@ float *mxi_diff_meanings(const diff_job *j, const mx_tensor *of) {
   return NULL;
 }
 
-/* 4-bit codes under scales of a byte: pairs that mean the same, by both scales. */
+/* Which pairs of 4-bit codes stand for the same value, for a pair of one-byte scales. */
 typedef struct same_values {
   const mx_differ_kernels *k;
   uint16_t *set_of; /* [scale of A][scale of B], 0: not yet known */
@@ -151,11 +151,11 @@ static mx_status gather_block(diff_job *j, size_t row, size_t b) {
 
 /* ---- 4-bit codes of many blocks at once */
 
-/* Sets of pairs that mean the same, one for each pair of scales: beyond these, blocks are dequantised. */
+/* How many pairs of scales have a set of pairs of codes that stand for the same value; blocks of further pairs of scales are dequantised. */
 enum { SAME_SETS = 4096, NOTHING = 0 };
 
-/* The set of two scales, as kernels/differ.h wants it: pairs of codes that mean the same. NOTHING: no pair, for blocks that are not asked for. Returns
- * -1 once there are too many. */
+/* The set of two scales in the form that kernels/differ.h takes: pairs of codes that stand for the same value. NOTHING is the set without pairs,
+ * for blocks that are left out. Returns -1 once there are too many sets. */
 static int set_of(diff_job *j, uint32_t scale_a, uint32_t scale_b) {
   same_values *m = &j->gather->same;
   uint16_t *known = &m->set_of[scale_a << 8 | scale_b];
@@ -192,7 +192,7 @@ static int start_same(const diff_job *j, same_values *m, size_t n_units) {
   return j->a->cols != 0;
 }
 
-/* Counts the values of the whole blocks of a row that are asked for, and returns how many blocks these were; 0: one by one. */
+/* Counts the values of the marked whole blocks of a row, and returns how many blocks these were; 0 if they have to be counted one by one. */
 static size_t many_blocks(diff_job *j, size_t row) {
   if (!j->values[0] || j->elem->bits != 4 || j->spec->nibble == MX_NIBBLE_HALF_BLOCK || j->block_shift < 4) return 0;
   same_values *m = &j->gather->same;

@@ -7,12 +7,12 @@
 
 enum { TEXT = 160 };
 
-/* A part of the rows or columns is said if it is at most one in so many of them: nearly all of them are not a place. */
+/* A range of rows or columns is named only if it is at most one in so many of them; nearly all of them are not a place. */
 enum { PART_ONE_IN = 2 };
-/* Positions in the block are said if there are more than so many columns to each: else the columns are what differs. */
+/* Positions in the block are named only if each stands for more than so many columns; otherwise it is the columns that differ. */
 enum { COLUMNS_EACH = 2 };
 
-/* Of blocks there are fewer, and fewer questions are asked of them. */
+/* There are fewer blocks than elements, and fewer questions are asked about them. */
 static int blocks_tell(double p, double n) { return p < 1 && n > 0 && n * log(p) < log(DIFF_BY_CHANCE); }
 
 void mxi_diff_place_row(diff_place *p, size_t row) {
@@ -56,7 +56,7 @@ static const char *listed(char text[TEXT], const few *f) {
   return text;
 }
 
-/* What is counted of the columns. */
+/* What is known of the columns with cells that differ: the columns themselves, their block columns, and their positions in the block. */
 typedef struct columns {
   few col, block, position;
   size_t bits, n_blocks;
@@ -84,7 +84,7 @@ static void count_columns(columns *c, const diff_place *p, size_t width) {
   if (!placed) c->position.n = SIZE_MAX;
 }
 
-/* Are all lines of one residue class modulo a step by chance, or is it the whole class? `hit` of the lines are hit. */
+/* Do all lines that are hit belong to one residue class modulo a step by chance, or is it the whole class? */
 static int every(size_t step, size_t first, size_t lines, size_t hit, uint64_t n) {
   const size_t of_class = (lines - first % step + step - 1) / step;
   return hit > 1 && step < lines && mxi_diff_telling(1 / (double)step, (double)n - 1) &&
@@ -93,7 +93,7 @@ static int every(size_t step, size_t first, size_t lines, size_t hit, uint64_t n
 
 static const size_t steps[] = {64, 32, 16, 8, 4, 2};
 
-/* The coarsest step; bits in which the lines differ. Returns it, or 0. */
+/* Returns the coarsest step whose residue class holds all lines, or 0; the bits in which the lines differ give it. */
 static size_t step_of(size_t bits, size_t first, size_t lines, size_t hit, uint64_t n) {
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
     if (!(bits & (steps[i] - 1))) return every(steps[i], first, lines, hit, n) ? steps[i] : 0;
@@ -225,7 +225,7 @@ void mxi_diff_where(diff_job *j, const diff_place *p, uint64_t units, int scales
   if (p->n < 2) return;
   count_columns(&c, p, width);
   if (units == 1 && !scales && c.whole && one_block(j, p, &c, width)) return;
-  /* Elements of one block go wrong together: where they are is told by as many blocks. */
+  /* Elements of one block go wrong together, so a place is supported by as many observations as there are blocks, not elements. */
   const double blocks = (double)(scales || units > p->n ? p->n : units);
   const int columns_said = say_columns(j, p, &c, blocks, who, width, scales), rows_said = say_rows(j, p, blocks, who, row);
   say_box(j, p, blocks, who, row, column, !rows_said, !columns_said);

@@ -19,7 +19,7 @@ static int falling(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* The k-th largest magnitude of a block (1: the largest), missing elements as zeros; fraction of the way to the next one. */
+/* The k-th largest magnitude of a block (1: the largest), counting missing elements as zeros, plus a fraction of the way to the next one. */
 static float rank_of(const fault_run *r, size_t d, size_t a, size_t k, double fraction) {
   enum { MOST = 1024 };
   float m[MOST];

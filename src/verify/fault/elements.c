@@ -6,7 +6,7 @@
 
 /* ---- the divisor */
 
-/* So many bits of mantissa behind the point; nearest: ties to even. */
+/* Rounds to so many bits of mantissa after the point, to nearest even. */
 static float to_bits(float x, int n, int nearest) {
   uint32_t bits;
   if (n < 0 || n >= 23) return x;
@@ -39,7 +39,7 @@ static int is_subnormal(const mx_plan *p, uint32_t code) {
   return p->scale->kind == MX_KIND_FLOAT && code && !(code >> p->scale->man_bits & ((1u << p->scale->exp_bits) - 1));
 }
 
-/* A scaled value that is infinite or no number, as the format saturates. */
+/* Replaces a scaled value that is infinite or NaN as the format saturates. */
 static double limited(double y) { return isnan(y) ? 0 : isinf(y) ? copysign(1e300, y) : y; }
 
 /* The scaled value with a fault of the divisor. */
@@ -175,7 +175,7 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
   }
 }
 
-/* Faults of the code that need no other element's. */
+/* Applies the faults of a code that need no other element's code. */
 static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault *f, float x, double y, uint32_t code) {
   const mx_format *e = r->plan.elem;
   const uint32_t sign = sign_bit(e), all = 2 * sign - 1;

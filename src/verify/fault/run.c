@@ -26,7 +26,7 @@ static int is_subnormal(const mx_format *f, uint32_t code) {
   return f->kind == MX_KIND_FLOAT && code && !(code >> f->man_bits & ((1u << f->exp_bits) - 1));
 }
 
-/* What select.error says of a block's codes under one of the two scales that select=foursix tries. */
+/* The error, as select.error defines it, of a block's codes under one of the two scales that select=foursix tries. */
 static float error_of(const fault_run *r, size_t d, size_t a, int map_to_4) {
   float sum = 0;
   mx_block_scale s;
@@ -156,7 +156,7 @@ static int used_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   return 0;
 }
 
-/* What block (d, a) has of the block so far away; its own at the ends. */
+/* The entry of the block that lies so far away from block (d, a); at the ends its own. */
 static uint32_t from(const fault_run *r, const uint32_t *codes, size_t d, size_t a, ptrdiff_t rows, ptrdiff_t blocks) {
   const ptrdiff_t row = (ptrdiff_t)d + rows, block = (ptrdiff_t)a + blocks;
   const int inside = row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across;
@@ -222,7 +222,7 @@ static uint8_t code_from(const fault_run *r, const uint8_t *row, size_t c, ptrdi
   return to >= 0 && (size_t)to < r->cols ? row[to] : row[c];
 }
 
-/* Faults of the code that need other elements of the row. */
+/* Applies the faults of a code that need other elements of the row. */
 static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_t *old, size_t at) {
   const mx_format *e = r->plan.elem;
   const unsigned sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
@@ -292,7 +292,7 @@ static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
   return 1;
 }
 
-/* Blocks that hold those of another place, or nothing. */
+/* Applies the faults by which blocks hold the contents of another place, or nothing. */
 static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint32_t *stored) {
   const ptrdiff_t by = (ptrdiff_t)f->number, by_rows = f->op != MX_FAULT_LAYOUT_BLOCK ? by : 0,
                   by_blocks = f->op == MX_FAULT_LAYOUT_BLOCK ? by : 0;
@@ -329,7 +329,7 @@ int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
 
 /* ---- a tensor */
 
-/* Codes of a byte each into the tensor, a short last block filled as if with zeros. */
+/* Writes codes of one byte each into the tensor; a short last block is filled up as with zeros. */
 static void pack(mx_tensor *t, const fault_run *r, const uint8_t *codes, int nibble, uint8_t *row) {
   const unsigned bits = r->plan.elem->bits;
   for (size_t i = 0; i < r->rows; i++) {

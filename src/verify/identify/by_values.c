@@ -7,9 +7,9 @@
 
 #include "mxgold/mxgold.h"
 
-/* Values that are compared: for the choice of a preset, and before that for ruling out most presets. */
+/* How many values are compared: to choose a preset, and before that to rule most presets out. */
 enum { SOME = 1 << 15, FEW = 1 << 10 };
-/* Another block than a preset's own must leave so many times fewer values wrong. */
+/* A block other than the preset's own must leave this many times fewer values wrong. */
 enum { NARROWER_TIMES = 4 };
 
 int mxi_has_negative_zero(int elem) {
@@ -48,7 +48,7 @@ int mxi_values_of_spec(values_count *out, const mx_spec *spec, const mx_sample *
   return 1;
 }
 
-/* The best preset under this block (0 x 0: its own). least: what the best so far gets wrong. */
+/* Finds the best preset under this block (0 x 0: each preset's own). least is how many values the best so far gets wrong. */
 static void try_block(mx_spec *best, values_count *least, int rows, int cols, const mx_sample *s, size_t n, int threads, deadline until) {
   for (size_t i = 0; i < mx_preset_count() && !deadline_over(until) && (least->wrong || least->zeros); i++) {
     mx_spec p;

@@ -1,23 +1,25 @@
-/* Finds the rule and the seed of kernels that round at random, among the inquiries. Formats and types that allow the same draws are told by the
- * seed: few seeds under each of them first, then many. */
+/* Finds the rule and the seed of kernels that round at random. Only the seed tells formats and types apart that allow the same draws, so a few
+ * seeds are tried under each of them first, and many later. */
 #include "verify/identify/chance.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Inquiries that leave at most so many times as much unexplained as the best of them, and a little more, may have the rule. More of them cost a search for a seed
- * each, the dearest work there is; fewer lose the right one where a type or a format explains the draws nearly as well. */
+/* An inquiry may have the right rule if it leaves at most this many times as much unexplained as the best one, and a little more. A wider limit
+ * costs further searches for a seed, the most expensive work of all; a narrower one loses the right inquiry if a type or a format explains the draws
+ * nearly as well. */
 static const double LIKELY_TIMES = 4, LIKELY_BY = 0.1;
 static int is_likely(const chance *c, const inquiry *q) { return q->residue <= LIKELY_TIMES * c->least + LIKELY_BY; }
 
-/* Keys of a spec that are not the default, and digits of its numbers: of two that allow the same draws the plainer one is right. */
+/* Counts the keys of a spec that are not the default, and the digits of its numbers: of two specs that allow the same draws the plainer one is
+ * right. */
 static size_t length_of(const mx_spec *s) {
   char text[4096];
   mx_spec_print(text, sizeof text, s, 0);
   return strlen(text);
 }
 
-/* Those that have a seed but not every byte with it, once and harder: the one that leaves least first. */
+/* Tries those that have a seed but do not give every byte with it once more and harder; the one that leaves least comes first. */
 static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_ruled, deadline until) {
   for (size_t tried = 0; tried < n_ruled && !deadline_over(until); tried++) {
     inquiry *next = NULL;

@@ -1,5 +1,4 @@
-/* Makes vectors that decide a key which the data leave open: those on which another value of the key gives other bytes. Those on which another value
- * of the key gives other bytes. */
+/* Chooses the suite that decides a key which the data leave open: on its vectors another value of the key gives other bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,11 @@
 #include "verify/trial/keys.h"
 
 enum { SUITES = 4 };
-/* Other values of a key that are asked about: more cost a run of each suite each; fewer leave a value untried that would have told. */
+/* How many other values of a key are tried. Each further one costs a run of each suite; fewer leave a value untried that a suite could have told. */
 enum { MOST_VALUES = 24 };
 /* The tensor of each suite. Larger ones decide more keys, but a user has to run the kernel on what is proposed here. */
 enum { TOLD_ROWS = 32, TOLD_COLS = 256 };
-/* The suites, the cheapest to run first: of two that tell equally many values the first is proposed. */
+/* The suites, the cheapest to run first: of two that tell equally many values apart the first is proposed. */
 static const int suites[SUITES] = {MX_SUITE_SPECIAL, MX_SUITE_TIES, MX_SUITE_BOUNDARY, MX_SUITE_RANDOM};
 
 /* What a spec gives on a suite, tensor by tensor. */
@@ -47,7 +46,7 @@ static int run(answers *out, const mx_cases *c, const mx_spec *spec, shortage *l
   return out->at != NULL;
 }
 
-/* Up to the first tensor that is told apart. */
+/* Compares up to the first tensor that tells the two apart. */
 static int differ(const answers *base, const mx_cases *c, const mx_spec *other, shortage *lack) {
   mx_tensor t;
   int differs = 0;

@@ -1,5 +1,6 @@
-/* Finds the spec that a black box follows. An inquiry under each reading of formats, block, rotation and input.dtype that the data allow; presets
- * under all of them first, then the most promising one to its end. What is found is set back to defaults where nothing changes, counted and named. */
+/* Finds the spec that a black box follows. Each reading of formats, block, rotation and input.dtype that the data allow is one inquiry. Presets
+ * are tried under all of them first; then the most promising inquiry is followed to its end. In the spec that is found, keys are set back to their
+ * defaults where that changes nothing; then it is counted and named. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,26 +19,29 @@
 
 enum { SPARE = 2 }; /* inquiries beyond MAX_INQUIRIES: the preset of a bug, and a preset of formats that do not look likely */
 
-/* A number of its own that a spec was given must explain so many codes: fewer, and noise passes for a rule; more, and a rule passes for noise. */
+/* Each number that was fitted must explain at least so many codes. With fewer, noise passes for a rule; with more, a rule passes for noise. */
 enum { OF_A_NUMBER = 8 };
 
-/* Formats whose spread is within CLOSE_TIMES of the least, or CLOSE_BY octaves beyond it, are inquired into as well. Wider costs an inquiry for each of
- * them; narrower loses the right format where few elements or a coarse format make its spread no better than another's. At most so many, more where
- * only values are there, since nothing but the presets tells formats then. */
+/* Formats are inquired into if their spread is within CLOSE_TIMES of the least, or CLOSE_BY octaves beyond it. A wider limit costs an inquiry for
+ * each further format; a narrower one loses the right format where few elements, or a coarse format, make its spread no better than another's. There
+ * are at most so many inquiries, and more if only values are given, since then nothing but the presets tells formats apart. */
 static const double CLOSE_TIMES = 1.3, CLOSE_BY = 0.1;
 enum { MOST_FORMATS = 8, MOST_FORMATS_OF_VALUES = 16 };
 
-/* Scale rules that leave up to NEAR_TIMES the least wrong scales, and NEAR_BY more, have their elements' rules tried too. */
+/* Scale rules that leave up to NEAR_TIMES as many wrong scales as the best one, and NEAR_BY more, are tried together with rules for the elements. */
 enum { NEAR_TIMES = 2, NEAR_BY = 16 };
 
-/* How much an error in all blocks counts beside one in ordinary blocks: little, since one wrong key at the ends of the range makes many blocks wrong. */
+/* How much errors over all blocks count beside those in ordinary blocks: little, since one wrong key at the ends of the range makes many blocks
+ * wrong. */
 static const double OF_ALL_BLOCKS = 0.01;
 
-/* An inquiry that was finished already must be so many times better than another for each time that it was, or it keeps the others waiting. */
+/* Before an inquiry that was followed to its end is followed again, it must be so many times better than the others for each time; otherwise it
+ * would keep the others waiting. */
 enum { AGAIN_TIMES = 4, MOST_LEVELS = 2 };
 
-/* Shares of the time, of ten seconds at most. Known bugs are soon gone through: who gives much more time, as a test on a busy machine does, gives it
- * to them as well. The first wave ends after so many trials as take its share on most machines: then its end is the same on all of them. */
+/* Shares of the time limit, of which at most ten seconds count. The search for known bugs ends soon, so it alone gets more if a caller allows
+ * more, as a test on a busy machine does. The first wave ends after as many trials as take its share on most machines, so that it ends at the same
+ * point on all of them. */
 static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, FOR_CHANCE = 0.7, FOR_OPEN_KEYS = 0.3, TRIALS_A_SECOND = 150000;
 static const double SHARED_SECONDS = 10, BUGS_OF_MORE = 0.05; /* bugs: this of the whole where that is more */
 /* The time of a call that sets none, as identify.h says. */
@@ -46,7 +50,7 @@ static const double DEFAULT_SECONDS = 10;
 static double share(double of, double seconds) { return of * fmin(seconds, SHARED_SECONDS); }
 static double for_bugs(double seconds) { return fmax(share(FOR_BUGS, seconds), BUGS_OF_MORE * seconds); }
 
-/* Blocks of a class that are learned from each spec that turned out wrong: more make each later trial dearer, fewer need more rounds. */
+/* How many blocks of a class are added for each spec that turned out wrong. More make each later trial slower; fewer need more rounds. */
 enum { LEARN_OPEN = 4 };
 
 /* ---- what the data leave open */
@@ -88,7 +92,8 @@ static void settle(mx_identity *out, inquiry *q, deadline until) {
   free(v);
 }
 
-/* Of two ways to say the same, the plainer one: a scale that stays zero for a byte 0 that multiplies by it, a least code for a least value. */
+/* Of two specs that mean the same, takes the plainer one: a scale that stays zero instead of a byte 0 that multiplies by it, a least code instead
+ * of a least value. */
 static void say_plainly(inquiry *q) {
   mx_spec *best = &q->best.spec, t = *best;
   if (t.scale_byte0 == MX_SCALE_BYTE0_TIMES0 && mx_scale_format(t.scale)->kind != MX_KIND_EXP) {
@@ -105,7 +110,8 @@ static void say_plainly(inquiry *q) {
   }
 }
 
-/* Every code and scale is explained but not the tensor scale: all keys that this does not need are set back, since they say nothing of it. */
+/* If every code and scale is explained but the tensor scale is not, sets back all keys that codes and scales do not need, since they say nothing
+ * about the tensor scale. */
 static void drop_needless(inquiry *q) {
   mx_spec *best = &q->best.spec;
   key_values *v = noted(malloc(sizeof *v), q->o.lack);
@@ -129,7 +135,8 @@ static int difference(const mx_spec *a, const mx_spec *b) {
   return n;
 }
 
-/* Another element format, and another number of its bits, each count as much as so many other keys: rows of one format are the nearer ones. */
+/* Another element format weighs as much as so many differing keys, and so does another count of its bits: presets of the same format are the
+ * nearer ones. */
 enum { FORMAT_KEYS = 8 };
 /* More keys than two specs can differ in. */
 enum { FARTHEST = MX_MAX_KEYS + 2 * FORMAT_KEYS + 1 };
@@ -212,7 +219,7 @@ static int has_dtype_preset(int dtype) {
   return 0;
 }
 
-/* The inquiry with the least that it leaves unexplained; those that were finished already must be far better than the others. */
+/* Returns the inquiry that leaves the least unexplained; one that was followed to its end already must be far better than the others. */
 static inquiry *most_promising(inquiry *all, size_t n) {
   inquiry *best = NULL;
   double least = INFINITY;
@@ -223,7 +230,7 @@ static inquiry *most_promising(inquiry *all, size_t n) {
   return best;
 }
 
-/* Presets of formats that do not look likely: data of few numbers look like nothing. Returns the inquiry that is exact. */
+/* Tries presets of formats that do not look likely, since data of few numbers show nothing. Returns the inquiry that is exact. */
 static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                                  const mx_identify_options *options, int threads, search_budget *budget) {
   hypothesis *more = noted(calloc(MAX_HYPOTHESES, sizeof *more), budget->until.lack);
@@ -242,7 +249,8 @@ static inquiry *unlikely_presets(inquiry *q, const hypothesis *h, size_t n, cons
   return found;
 }
 
-/* Is there a subnormal number? Then the key flush changes codes; it comes before a rotation, so both of its values are tried and not searched for. */
+/* Is there a subnormal number? Only then the key flush changes codes. Because it acts before a rotation, both of its values are tried instead of
+ * being searched for. */
 static int has_subnormal(const mx_sample *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (size_t r = 0; r < s[i].rows; r++)
@@ -257,18 +265,20 @@ static int has_subnormal(const mx_sample *s, size_t n) {
 static void advance(inquiry *q) {
   if (!q->level) q->ordinary = q->residue;
   mxi_inquiry_finish(q, q->level++ > 0);
-  /* A spec that fits ordinary blocks is right there; the other blocks are few, and one key makes many of them wrong. */
+  /* A spec that fits ordinary blocks is right there. The other blocks are few, and a single wrong key makes many of them wrong, so errors over all
+   * blocks count little. */
   if (q->best.any) q->residue = q->ordinary + OF_ALL_BLOCKS * (double)mxi_attempt_badness(&q->best) / (double)(q->o.n_blocks + 1);
 }
 
-/* A tensor scale that says something: arithmetic of 16 bits has none (SPEC 3). */
+/* Is there a tensor scale that means something? Arithmetic in 16 bits has none (SPEC 3). */
 static int has_tensor_scale(const mx_sample *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (s[i].has_tensor_scale && s[i].tensor_scale != 1) return 1;
   return 0;
 }
 
-/* Scale rules that explain every ordinary block, and what follows from them; stops when its budget is used, and goes on from there. */
+/* How far a wave has come, which looks for scale rules that explain every ordinary block and for what follows from them; it stops when its budget
+ * is used up, and goes on from there. */
 typedef struct wave {
   size_t at;
   uint64_t least;
@@ -300,7 +310,7 @@ static void specs_of_near(const wave *w, inquiry *all, size_t n) {
     if (isinf(all[i].residue) && all[i].cores.n && all[i].cores.got[0].scales <= NEAR_TIMES * w->least + NEAR_BY) mxi_inquiry_specs(&all[i]);
 }
 
-/* A wrong scale counts as much as so many wrong codes, most of which it makes wrong: higher prefers rules that fit scales by luck. */
+/* A wrong scale counts as much as so many wrong codes, most of which it causes. A larger number prefers rules that fit scales by luck. */
 enum { SCALE_CODES = 4 };
 static uint64_t leaves_of(const attempt *a) { return a->got.codes + a->got.nan_codes + SCALE_CODES * a->got.scales + a->scales_wrong; }
 static uint64_t bug_leaves(const mx_bug *b) { return b->codes + SCALE_CODES * b->scales + b->tensor_scales; }
@@ -318,7 +328,7 @@ static inquiry *of_preset(inquiry *all, size_t *n_all, const mx_bug *bug, const 
   return q;
 }
 
-/* Values alone: an inquiry that begins with the preset, under whatever block, that comes nearest. Returns it if nothing can come nearer. */
+/* Given values alone, starts an inquiry with the preset, under any block, that comes nearest. Returns it if nothing can come nearer. */
 static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples, size_t n_samples, const mx_identify_options *options,
                           int threads, search_budget *budget) {
   mx_bug near = {0};
@@ -330,7 +340,7 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
   return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
-/* A spec with numbers that were read off the data and that no preset has: a bug over a preset is the better explanation. */
+/* Has the spec numbers that were read off the data and that no preset has? Then a bug over a preset is the better explanation. */
 static uint64_t odd_numbers(const mx_spec *s) {
   return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
          (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
@@ -405,7 +415,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   for (size_t i = 0; i < *n_all; i++)
     if (all[i].best.any && (!best || mxi_attempt_better(&all[i].best, &best->best))) best = &all[i];
   if (best && bug->name && leaves_of(&best->best) <= bug_leaves(bug)) bug->name = NULL;
-  /* An answer that is not exact must explain enough to justify the numbers that were read off the data. */
+  /* Does an answer that is not exact explain enough to justify the numbers that were read off the data? */
   if (!bug->preset || !(bug->name || !best || leaves_of(&best->best) + OF_A_NUMBER * odd_numbers(&best->best.spec) >= preset_leaves(bug)))
     return best;
   q = of_preset(all, n_all, bug, samples, n_samples, threads, budget);
@@ -421,8 +431,8 @@ static int keys_from(const char *preset, const mx_spec *spec) {
   return preset && !mx_preset_find(&p, preset, NULL) ? difference(&p, spec) : FARTHEST;
 }
 
-/* The spec in a scale format whose codes have the same steps (e4m3 and ue5m3: values 2^8 apart), which tensor.target takes up. Returns 0 if that
- * is no such format. */
+/* Rewrites the spec for a scale format whose codes have the same steps; tensor.target makes up for the factor (2^8 between e4m3 and ue5m3).
+ * Returns 0 if there is no such format. */
 static int in_scale_format(mx_spec *t, const mx_spec *spec, int scale) {
   const mx_format *from = mx_scale_format(spec->scale), *to = mx_scale_format(scale);
   *t = *spec;
@@ -435,7 +445,7 @@ static int in_scale_format(mx_spec *t, const mx_spec *spec, int scale) {
   return !mx_spec_check(t, NULL);
 }
 
-/* The preset nearest to an exact answer, which becomes the one that is said in its terms; under another scale format if the data allow both. */
+/* Finds the preset nearest to an exact answer, in whose terms the answer is then stated; also under another scale format if the data allow both. */
 static const char *nearest(mx_identity *out, inquiry *all, size_t n, inquiry **best) {
   const char *near = mxi_near_preset(*best, as_good);
   inquiry *const found = *best;
@@ -464,7 +474,7 @@ static int is_blank(const mx_sample *s, size_t n) {
   return 1;
 }
 
-/* One code everywhere, the sign apart: it says nothing of the rule. */
+/* Is there one code everywhere, except for its sign? Then the data say nothing about the rule. */
 static int is_constant(const mx_sample *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < s[i].rows * s[i].cols; k++)

@@ -1,6 +1,6 @@
-/* Follows one hypothesis of formats, block, rotation and input.dtype from end to end: presets; on ordinary blocks the scale's keys from scale codes
- * alone, then the element's keys under the scales that are stored; then whatever explains zero, Inf, NaN, tiny and huge blocks. A spec that fits the
- * chosen blocks is run over everything, and blocks that it gets wrong join the chosen ones. */
+/* Follows one hypothesis of formats, block, rotation and input.dtype from end to end. Presets are tried first. On ordinary blocks the scale's keys
+ * are found from scale codes alone, then the element's keys under the stored scales; then whatever explains zero, Inf, NaN, tiny and huge blocks. A
+ * spec that fits the chosen blocks is run over everything, and blocks that it gets wrong join the chosen ones. */
 #include "verify/identify/inquiry_parts.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@
 #include "verify/identify/search/values.h"
 
 enum { ROUNDS = 10, REPAIRED = 3 };
-/* Specs that are looked at again each round: a wrong one may be ahead on the chosen blocks until they have been learned from. */
+/* How many specs are examined again in each round: a wrong one may lead on the chosen blocks until blocks that refute it have joined them. */
 enum { FINALISTS = 4 };
-/* Rounds in which presets are tried, and the blocks learned that turn all of them down. */
+/* How many rounds presets are tried in; in each, blocks that refute all of them join the chosen ones. */
 enum { PRESET_ROUNDS = 4 };
 
 uint64_t mxi_attempt_badness(const attempt *a) { return score_total(a->got) + a->scales_wrong; }
@@ -28,7 +28,7 @@ int mxi_attempt_better(const attempt *a, const attempt *b) {
 int mxi_attempt_exact(const attempt *a) { return a->any && !mxi_attempt_badness(a); }
 static int attempt_perfect(const attempt *a) { return mxi_attempt_exact(a) && !a->got.nan_codes; }
 
-/* What tensor.store makes of the stored tensor scales. */
+/* Finds the tensor.store under which the fewest tensor scales are wrong. */
 uint64_t mxi_inquiry_fit_tensor_scale(const observation *o, mx_spec *s) {
   uint64_t least = mxi_tensor_scales_wrong(o, s, 1);
   if (!least || s->tensor_norm == MX_TENSOR_NORM_NONE) return least;
@@ -41,7 +41,7 @@ uint64_t mxi_inquiry_fit_tensor_scale(const observation *o, mx_spec *s) {
   return least;
 }
 
-/* Over everything. */
+/* Runs a spec over everything. */
 void mxi_inquiry_confirm(inquiry *q, const mx_spec *spec) {
   attempt a = {.spec = *spec, .any = 1};
   a.got = mxi_full_score(&q->o, spec, q->wrong, q->s.threads);
@@ -56,8 +56,8 @@ void mxi_inquiry_take(inquiry *q, const mx_spec *spec) {
 
 /* ---- presets */
 
-/* Presets with these formats as they are; or the rules of all the others under these formats. Standards first: where a library gives the same bytes, the
- * definition is the answer. */
+/* Tries presets that have these formats as they are, or the rules of all others under these formats. Standards come first: if a library gives the
+ * same bytes, the definition is the answer. */
 static void try_presets(search *s, pool *out, int same_formats) {
   mx_spec *specs = noted(malloc((mx_preset_count() + 1) * sizeof *specs), s->o->lack);
   size_t n = 0;
@@ -112,11 +112,11 @@ void mxi_inquiry_close(inquiry *q) {
   free(q->wrong);
 }
 
-/* A spec that leaves up to START_TIMES the least codes, and START_BY more, is worth a repair: a wider choice costs a repair each, a narrower one loses
- * the rule that is wrong in one key which many blocks show. */
+/* A spec is repaired if it leaves at most START_TIMES as many codes as the best one, and START_BY more. A wider choice costs further repairs; a
+ * narrower one loses the rule that has a single wrong key which shows in many blocks. */
 enum { START_TIMES = 2, START_BY = 8 };
 
-/* Specs that repair may start from, best first: all of those that fit ordinary blocks, and the presets' rules. */
+/* Lists the specs from which repair may start, best first: all that fit ordinary blocks, and the presets' rules. */
 static void find_starts(inquiry *q) {
   q->starts.n = 0;
   q->starts.room = POOL;
@@ -142,7 +142,7 @@ int mxi_inquiry_same_print(const search *s, const mx_spec *spec, score got, uint
   return 0;
 }
 
-/* Repair the next few starts that were not repaired before; of those that give the same on every chosen block one a round. */
+/* Repairs the next few starts that were not repaired before; of those that give the same on every chosen block, one in each round. */
 static void repair_some(inquiry *q, int effort) {
   uint64_t prints[REPAIRED];
   size_t n = 0;
@@ -160,7 +160,7 @@ static void repair_some(inquiry *q, int effort) {
   }
 }
 
-/* The best few specs, repaired on blocks of every class; then over everything, and what is wrong is learned. */
+/* Repairs the best few specs on blocks of every class, then runs them over everything; blocks that are wrong join the chosen ones. */
 void mxi_inquiry_finish(inquiry *q, int effort) {
   search *s = &q->s;
   pool *again = noted(calloc(1, sizeof *again), q->o.lack);

@@ -11,7 +11,8 @@ int mxi_inquiry_far_off(const inquiry *q) {
   return was.codes * ONE_IN >= mxi_inquiry_looked(&q->s.sets[BLOCK_PLAIN]) || was.scales * ONE_IN >= q->s.sets[BLOCK_PLAIN].n;
 }
 
-/* Chance allows two codes where a rule allows one, so that it fits more by itself: it must leave so many times less than the best rule. */
+/* Random rounding allows two codes where a rule allows one, so it fits more data by itself: it must leave this many times less unexplained than
+ * the best rule. */
 enum { FAR_LESS = 6 };
 
 int mxi_inquiry_looks_random(inquiry *q) {
@@ -44,15 +45,15 @@ int mxi_inquiry_looks_random(inquiry *q) {
   return random;
 }
 
-/* At most one element in so many is at the ends of the range; a rule that lacks more is not the rule. */
+/* At most one element in so many lies at the ends of the range; a rule that leaves more unexplained is not the rule. */
 enum { ENDS_ONE_IN = 100 };
-/* Specs that a random rule is looked for from, those that are kept, and those of them that are repaired harder: each is a repair under random rounding,
- * which costs more than any other. */
+/* How many specs a random rule is searched from, how many are kept, and how many of those are repaired harder. Each costs a repair under random
+ * rounding, the most expensive kind. */
 enum { RANDOM_STARTS = 4, RANDOM_KEPT = 8, RANDOM_HARDER = 2 };
-/* Rounds of a seed that is known, each of which learns the blocks that it does not explain yet. */
+/* How many rounds follow once a seed is known; in each, blocks that it does not explain yet join. */
 enum { SEED_ROUNDS = 8 };
 
-/* A little at the ends of the range can wait: with the seed it is repaired as under any rule. */
+/* Is so little left at the ends of the range that it can wait? With the seed it is repaired as under any rule. */
 static int clean_enough(const search *s, const mx_spec *spec, score got) {
   uint64_t all = 0;
   for (int k = 0; k < BLOCK_CLASSES; k++) all += mxi_inquiry_looked(&s->sets[k]);
@@ -100,7 +101,7 @@ static void find_selection(search *s, mx_spec *best) {
   free(few);
 }
 
-/* The seed of the rule; or of others that a random scale allows as well: either neighbour fits, and only the seed tells them. */
+/* Finds the seed of the rule, or of other rules that a random scale allows as well: either neighbour fits, and only the seed tells them apart. */
 static int solve_any(inquiry *q, mx_spec *best, int many) {
   enum { OTHERS = 6 }; /* other rules of a random scale, each of which costs a search for a seed */
   search *s = &q->s;

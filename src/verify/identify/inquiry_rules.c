@@ -57,7 +57,7 @@ static void cores_with_norm(search *s, pool *cores, mx_spec base) {
   TRY("scale.rule=value", "tensor.norm=nv", "chain", "scale.round", "tensor.target", "scale.log2");
 }
 
-/* Scales that are rounded at random: either neighbour will do until the seed is known. */
+/* Handles scales that are rounded at random: either neighbour is accepted until the seed is known. */
 void mxi_cores_at_random(search *s, pool *cores, mx_spec base) {
   base.scale_round = MX_SCALE_ROUND_SR;
   TRY("scale.rule=value", "scale.max", "scale.arith");
@@ -74,7 +74,7 @@ void mxi_cores_at_random(search *s, pool *cores, mx_spec base) {
   TRY("scale.rule=value", "scale.form=encode", "tensor.norm=unit|chmiel|seed004", "scale.max", "tensor.target");
 }
 
-/* The one code that all ordinary blocks have though their maxima lie far apart: a limit. 0: there is none. */
+/* The single scale code that all ordinary blocks have although their maxima lie far apart, which makes it a limit; 0 if there is none. */
 static uint32_t only_scale(const observation *o) {
   enum {
     APART = 64
@@ -106,7 +106,7 @@ void mxi_inquiry_refit(inquiry *q) {
   if (!as_before || q->fitted.looked != mxi_inquiry_looked(&s->sets[BLOCK_PLAIN])) mxi_inquiry_specs(q);
 }
 
-/* Rounds in which plain blocks are learned for their scales: after each, rules that fit by luck are gone. */
+/* How many rounds add plain blocks for their scales; each removes rules that fitted by luck. */
 enum { CORE_ROUNDS = 4 };
 
 void mxi_inquiry_cores(inquiry *q) {
@@ -141,7 +141,7 @@ void mxi_inquiry_cores(inquiry *q) {
 
 /* ---- the element side, on the same blocks */
 
-/* Elements see the stored scale, not the rule that gave it: cores that agree in these keys share their elements' keys. */
+/* Do two specs look the same to elements, which see the stored scale and not the rule that gave it? Such specs share the keys of their elements. */
 int mxi_same_to_elements(const mx_spec *a, const mx_spec *b) {
   return a->chain == b->chain && a->tensor_norm == b->tensor_norm && a->scale_form == b->scale_form && a->select == b->select &&
          a->tensor_target == b->tensor_target && a->tensor_given == b->tensor_given && a->tensor_store == b->tensor_store &&
@@ -166,7 +166,7 @@ uint64_t mxi_inquiry_looked(const block_set *set) {
   return n;
 }
 
-/* Is each code beside its value, under some arithmetic? */
+/* Is each code a neighbour of its value, under some arithmetic? */
 static int beside_each(search *s, const mx_spec *base) {
   const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / ONE_IN;
   const int lenient = s->lenient;
@@ -182,8 +182,8 @@ static int beside_each(search *s, const mx_spec *base) {
   return least <= bar;
 }
 
-/* What every rule of rounding gets wrong in one element of eight, and that lies beside its value, is drawn: no rule of the ends explains that.
- * before: under another arithmetic it looked so. */
+/* If every rule of rounding gets one element in eight wrong, and the wrong codes are neighbours of their values, the codes are drawn at random; no
+ * rule for the ends of the range explains that. `before` says that it looked so under another arithmetic. */
 static int looks_drawn(search *s, pool *few, const mx_spec *base, int before) {
   enum { DRAWN_ONE_IN = 8 }; /* lower, and coarse draws pass for a rule; higher, and a rule with odd ends passes for draws */
   const uint64_t bar = mxi_inquiry_looked(&s->sets[BLOCK_PLAIN]) / DRAWN_ONE_IN;
@@ -225,7 +225,7 @@ static void elements_of_seed(search *s, pool *few, const mx_spec *base, const mx
   mxi_search_product(s, few, &t, 1, KEYS("elem.arith", "elem.zero_sign", "elem.overflow", "elem.saturate_to"), PLAIN, 0);
 }
 
-/* Element rules that are kept of each scale rule, and tried against those of the others. */
+/* How many rules for the elements are kept for each scale rule and tried with the others. */
 enum { FEW = 8 };
 
 static void find_elements(inquiry *q) {

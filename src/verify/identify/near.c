@@ -5,8 +5,8 @@
 
 #include "verify/trial/keys.h"
 
-/* A preset that differs in more keys is not near. Two or three of its keys at once are changed only where it differs in at most MOST_PAIRS: their
- * choices, each of which runs over all the data, grow with the cube of the number. */
+/* A preset that differs in more keys is not near. Two or three keys are changed at once only if it differs in at most MOST_PAIRS of them: the
+ * number of choices grows with the cube, and each choice runs over all the data. */
 enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
 
 static size_t differing(size_t out[MOST_KEYS], const mx_spec *a, const mx_spec *b) {
@@ -23,7 +23,7 @@ static int gives_all(inquiry *q, const mx_spec *t, int (*as_good)(inquiry *, con
   return !mx_spec_check(t, NULL) && as_good(q, t);
 }
 
-/* p with `count` keys of spec (0 to 3) that gives every byte. */
+/* Finds p with `count` keys of spec (0 to 3) that gives every byte. */
 static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_good)(inquiry *, const mx_spec *)) {
   const mx_spec *spec = &q->best.spec;
   size_t keys[MOST_KEYS], at[3] = {0, 1, 2};
@@ -44,7 +44,7 @@ static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_
   }
 }
 
-/* The block is given by the shapes: trials run in that of the inquiry, so a preset's own must be it, or is changed for it. */
+/* The block follows from the shapes. Trials run in that of the inquiry, so a preset must have it or is changed to it. */
 static int same_block(const inquiry *q, const mx_spec *p) {
   const mx_sample *s = &q->o.samples[0];
   size_t rows, cols;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Digits that v needs, 9 at most. */
+/* How many digits v needs, 9 at most. */
 static int digits_of(double v) {
   for (int digits = 1; digits < 9; digits++) {
     char text[40];
@@ -15,7 +15,7 @@ static int digits_of(double v) {
   return 9;
 }
 
-/* How far off, as a share, a number may be with the same bytes. */
+/* By what share a number may be off and still give the same bytes. */
 static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_as)(inquiry *, const mx_spec *)) {
   const float v = *number;
   double wide = 0;
@@ -31,7 +31,7 @@ static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_a
   return wide > 0 ? wide : ldexp(1, -22); /* no number is known better than binary32 holds it */
 }
 
-/* By chance one of so many intervals as narrow as that holds a number of as few digits. */
+/* One in so many intervals as narrow as this holds a number of as few digits by chance. */
 static const double PLAIN_BY_CHANCE = 0.1;
 
 static int is_certain(double v, double wide, double most) {
@@ -41,7 +41,7 @@ static int is_certain(double v, double wide, double most) {
   return 0;
 }
 
-/* Does some preset have the number? Then it is someone's choice. 0 to 3: the order of mxi_numbers_hold(). */
+/* Does some preset have the number? Then someone chose it. Returns 0 to 3, ordered as in mxi_numbers_hold(). */
 static int is_of_a_preset(size_t which, float v) {
   for (size_t i = 0; i < mx_preset_count(); i++) {
     mx_spec p;
@@ -52,8 +52,9 @@ static int is_of_a_preset(size_t which, float v) {
   return 0;
 }
 
-/* The tensor scale is stored, so that it gives tensor.target to the last digit, whatever the kernel took for the tensor's maximum; and a maximum of few
- * digits, as of bfloat16, makes a target of few. Only a target that people would choose is believed: of four digits, or a power of two of the formats'. */
+/* The stored tensor scale gives tensor.target to the last digit, whatever the kernel took for the tensor's maximum, and a maximum of few digits,
+ * as in bfloat16, gives a target of few digits. So only targets that people would choose are believed: those of four digits, or a power of two times
+ * a number of the formats. */
 enum { TARGET_DIGITS = 4, GIVEN_DIGITS = 2 };
 static int is_a_target(const mx_spec *s) {
   int exponent;
@@ -61,8 +62,8 @@ static int is_a_target(const mx_spec *s) {
   return digits_of(t) <= TARGET_DIGITS || (t > 0 && frexp(t / whole, &exponent) == 0.5);
 }
 
-/* Codes of scales count in steps of the tensor scale, which is another one for other data: a limit among them is believed if a preset has it, or if it is
- * the least code or the least normal one. */
+/* Codes of scales count in steps of the tensor scale, which differs for other data. So a limit on them is believed only if a preset has it, or if
+ * it is the least code or the least normal one. */
 static int has_limit_of_data(const mx_spec *s) {
   const uint32_t normal = UINT32_C(1) << mx_scale_format(s->scale)->man_bits;
   int low = s->scale_min_byte > 1 && s->scale_min_byte != normal, high = s->scale_max_byte != 0;
@@ -76,7 +77,7 @@ static int has_limit_of_data(const mx_spec *s) {
   return low || high;
 }
 
-/* Kernels have a constant of their own; more of them describe another cause. */
+/* Kernels have one constant of their own; more than one describe another cause. */
 enum { MOST_OWN = 1 };
 
 int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) {

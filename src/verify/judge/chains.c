@@ -1,5 +1,5 @@
-/* Tries other orders of what is multiplied onto a right sum than that of SPEC section 4: tensor scales one after the other, a product of factors
- * that is not rounded. And sums that began with another output's: an accumulator that was not cleared. */
+/* Tries other orders than that of SPEC section 4 for the factors after a right sum: tensor scales one after the other, or a product of factors
+ * that is not rounded. It also tries sums that began with another output's, because an accumulator was not cleared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,12 @@ typedef struct factors {
   double a, b; /* the tensor scales as the exact quotients that their multipliers round */
 } factors;
 
-/* A multiplier is the stored scale over a whole number that is not larger than this (2688 is the largest target in use). A larger limit lets any small
- * multiplier pass for such a quotient, since near 2^24 every number is a whole one; a smaller one loses targets that someone sets. */
+/* A multiplier is taken for the stored scale divided by a whole number if that number is at most this (2688 is the largest target in use). With a
+ * larger limit any small multiplier passes for such a quotient, since near 2^24 every number is whole; with a smaller one, targets that someone sets
+ * are lost. */
 static const double MOST_DIVISOR = 1e6;
 
-/* The stored scale over a whole number, where the multiplier is that rounded. */
+/* Finds the stored scale divided by a whole number, if the multiplier is that quotient rounded. */
 static double quotient(float multiplier, const mx_tensor *t) {
   const double stored = (double)t->tensor_scale, n = round(stored / (double)multiplier);
   return multiplier != 1 && t->has_tensor_scale && n > 1 && n < MOST_DIVISOR && (float)(stored / n) == multiplier ? stored / n
@@ -80,7 +81,7 @@ static float finish(const judge_job *j, size_t i, float d) {
                                 JUDGE_RNE, 0, 0);
 }
 
-/* The sums alone, under a model: of the sample, or of all. */
+/* Computes the sums without what follows them, under a model: those of the sample, or all. */
 static int sums(float *acc, const judge_job *j, int model, const size_t (*pairs)[2], size_t n) {
   mx_gemm_problem p = j->right;
   p.a.multiplier = p.b.multiplier = NULL;
@@ -122,13 +123,14 @@ static void in_another_order(judge_job *j) {
 
 /* ---- an accumulator that was not cleared */
 
-/* A sum that began with another one is not rounded as their sum is: so far off, relative to both and to the largest output, it still counts. More would
- * let other causes in; less would miss long sums, whose roundings add up. */
+/* A sum that began with another one is rounded differently from the sum of both. It counts if it is off by no more than this, relative to both and
+ * to the largest output. A larger tolerance would admit other causes; a smaller one would miss long sums, whose roundings add up. */
 static const double OF_BOTH = 0x1p-16, OF_LARGEST = 0x1p-18;
-/* More than one in so many wrong outputs must follow a sum that was not zero: zeros before them show nothing. */
+/* More than one in so many wrong outputs must follow a sum that was not zero; after zeros, nothing shows. */
 enum { SHOWN_ONE_IN = 2 };
 
-/* Does every output hold its own sum and that of the one `shift` before it? all: of all before it. Outputs of the first tile are right. */
+/* Does every output hold its own sum plus that of the output `shift` before it, or with `all` of every output before it? Outputs of the first tile
+ * are right. */
 static int holds_more(const judge_job *j, size_t down, size_t right, int all, double size) {
   const size_t M = j->right.M, N = j->right.N;
   uint64_t differs = 0;

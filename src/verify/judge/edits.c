@@ -1,4 +1,4 @@
-/* Changes the right problem as a variant says: operands and scales of one's own, another epilogue, another place in D. */
+/* Changes the right problem into a variant: with operands and scales of its own, another epilogue, or another place in D. */
 #include "verify/judge/edits.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ size_t mxi_judge_order_at(judge_order order, size_t i, size_t n) {
   }
 }
 
-/* The same for groups in all `all` places; an incomplete group at the end stays where it is. */
+/* Does the same to groups in all `all` places; an incomplete group at the end stays where it is. */
 static size_t in_groups(size_t i, size_t all, size_t n) {
   const size_t group = n & 0xFFFFFFFF, first = i - i % group;
   return first + group <= all ? first + mxi_judge_order_at((judge_order)(n >> 32), i % group, group) : i;
@@ -108,7 +108,7 @@ static void scale_from(size_t *r, size_t *b, const judge_variant *v, size_t rows
   }
 }
 
-/* Scales of one operand as numbers of our own. 0: it has none. */
+/* Copies the scales of one operand as numbers that may be changed. Returns 0 if it has none. */
 static int rescale(judge_edit *e, const judge_job *j, int is_b, const judge_variant *v) {
   mx_gemm_operand *x = is_b ? &e->p.b : &e->p.a;
   const mx_gemm_operand *from = is_b ? &j->right.b : &j->right.a;
@@ -200,7 +200,7 @@ static uint8_t bits_of(uint8_t code, const mx_format *f, judge_bits what) {
   return code & ~(sign | mantissa) ? code : (uint8_t)(code & sign);
 }
 
-/* Codes of one operand in another place along K, zero, or with other bits; one a byte. */
+/* Moves the codes of one operand along K, makes them zero, or changes their bits; one code a byte. */
 static int gather(judge_edit *e, const judge_job *j, int is_b, const judge_variant *v) {
   mx_gemm_operand *x = is_b ? &e->p.b : &e->p.a;
   const size_t rows = rows_of(j, is_b), K = j->right.K, bytes = x->elem->bits <= 8 ? 1 : (size_t)x->elem->bits / 8, ld = x->ld ? x->ld : K;
@@ -235,7 +235,7 @@ static int gather(judge_edit *e, const judge_job *j, int is_b, const judge_varia
   return 1;
 }
 
-/* One operand in both places; rows beyond its own are nobody's. */
+/* Uses one operand in both places; rows beyond its own belong to nobody. */
 static int one_for_both(judge_edit *e, const judge_job *j, int side) {
   const size_t M = j->right.M, N = j->right.N, kb = kb_of(j), own = side == 1 ? M : N, other = side == 1 ? N : M;
   mx_gemm_operand x = side == 1 ? e->p.a : e->p.b;

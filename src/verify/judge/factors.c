@@ -1,5 +1,5 @@
-/* Finds a factor or a summand of every output, read off the sample and then held to bits: another alpha or beta, outputs multiplied or raised by a
- * number. */
+/* Finds a factor or a summand that all outputs share, reads it off the sample, and then holds it to bits: another alpha or beta, or outputs
+ * multiplied or raised by a number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +9,19 @@
 #include "verify/judge/internal.h"
 
 enum { TERM_ALPHA, TERM_BETA, TERM_ALL, TERM_OUTPUT, TERM_PLUS, TERMS };
-/* Outputs that a number must give before it is tried on the whole sample: fewer let more numbers through, more make each of them dearer. */
+/* How many outputs a number must give before it is tried on the whole sample. With fewer, more wrong numbers pass; with more, each of them costs
+ * more. */
 enum { FIRST = 4 };
-/* Numbers near the one that was read off that are tried: of up to so many bits, of so many decimal digits, reciprocals with so many denominators, and
- * binary32 neighbours on each side. Fewer lose a number that people write; each one more costs FIRST outputs a model. */
+/* Which numbers near the one that was read off are tried: of up to so many bits or decimal digits, reciprocals with so many denominators, and
+ * binary32 neighbours on each side. With fewer, a number that people write is lost; each further one costs FIRST outputs a model. */
 enum { BITS = 24, DIGITS = 7, DENOMINATORS = 16, NEIGHBOURS = 8, MOST = BITS + DIGITS + DENOMINATORS + 2 * NEIGHBOURS };
-/* Numbers that are read off two outputs are one number if they are this near, relative to it. Nearer would part those that rounding moved, in an output
- * of a narrow type; farther would take numbers that differ for one. */
+/* Numbers that are read off two outputs are taken for one number within this relative distance. A smaller distance would separate numbers that
+ * only rounding moved, in an output of a narrow type; a larger one would join different numbers. */
 static const double SAME_NUMBER = 0x1p-6;
-/* So many of AGREE_OF outputs must say the same number: the others may be wrong for another cause. */
+/* So many of AGREE_OF outputs must agree on the number; the others may be wrong for another cause. */
 enum { AGREE = 3, AGREE_OF = 4 };
-/* Outputs that say a number at least so well as a share of the best one are heeded: less, and rounding blurs it; more, and few outputs are left. */
+/* Only outputs that determine the number at least this well, as a share of the best one, are used. With a smaller share rounding blurs the number;
+ * with a larger one few outputs are left. */
 static const double TELLS_WELL = 0.5;
 static const double NOT_ZERO = 1e-30; /* less than outputs are */
 
@@ -45,7 +47,8 @@ static int start(factors *f, const judge_job *j, int term, double c) {
   return 1;
 }
 
-/* Outputs with a term changed; for TERM_OUTPUT and TERM_PLUS after the last rounding, in binary32, and rounded once more. */
+/* Computes outputs with one term changed. TERM_OUTPUT and TERM_PLUS change the output after its last rounding, in binary32, and round it once
+ * more. */
 static int outputs(float *out, const judge_job *j, int term, double c, int model, mx_dtype type, const size_t (*pairs)[2], size_t n) {
   factors f;
   const int after = term == TERM_OUTPUT || term == TERM_PLUS, own = j->type == MX_F16 ? JUDGE_F16 : j->type == MX_BF16 ? JUDGE_BF16 : JUDGE_F32;
@@ -60,7 +63,7 @@ static int outputs(float *out, const judge_job *j, int term, double c, int model
 
 static double got_at(const judge_job *j, size_t i) { return (double)j->got[j->sample[i][0] * j->right.N + j->sample[i][1]]; }
 
-/* The number that most of the sample agrees on, to a few hundredths; 0 if none does. The median of those outputs that tell it best. */
+/* Finds the number on which most of the sample agrees to a few hundredths: the median of the outputs that determine it best; 0 if there is none. */
 static double read_off(const judge_job *j, int term, int f64) {
   float h[JUDGE_SAMPLE], rest[JUDGE_SAMPLE] = {0};
   double number[JUDGE_SAMPLE], weight[JUDGE_SAMPLE], good[JUDGE_SAMPLE], most = 0;
@@ -169,7 +172,7 @@ static int one_term(judge_job *j, int term, double x) {
   return 0;
 }
 
-/* No number gives bits: most outputs are within a few hundredths of one number times theirs, the right ones among them. */
+/* If no number gives the bits: are most outputs, the right ones included, within a few hundredths of one number times the right output? */
 static void nearly(judge_job *j, double x) {
   judge_tally t = {0, 0, 0};
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {

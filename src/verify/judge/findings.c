@@ -1,4 +1,4 @@
-/* Weighs statements about D against all of it, compares outputs by the options, and notes findings. */
+/* Weighs causes against all of D, compares outputs as the options say, and notes findings. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,13 +33,13 @@ int mxi_judge_same(const judge_job *j, float x, float y) {
 
 int mxi_judge_inside(const judge_job *j, size_t i) { return j->in[0][i / j->right.N] && j->in[1][i % j->right.N]; }
 
-/* Explained outputs and those that a cause would have broken lie apart if few tiles of TILE x TILE hold both, at most one in MIXED_ONE_IN.
- * Larger tiles mix what lies side by side; smaller ones hold too few outputs to be mixed. */
+/* Outputs that a cause explains and outputs that it would have broken count as separate if few tiles of TILE x TILE hold both, at most one in
+ * MIXED_ONE_IN. Larger tiles mix neighbours; smaller ones hold too few outputs. */
 enum { TILE = 4, MIXED_ONE_IN = 8 };
 enum { TILE_EXPLAINED = 1, TILE_BROKEN = 2 };
 
-/* A number this near to the right one, relative to it, does not tell that a cause gave it: many causes come as near. Outputs that do tell are needed
- * in this number before a cause may break right ones elsewhere; fewer could agree by chance, and more are not in a small part of D. */
+/* An output within this relative distance of the right one is no evidence for a cause, since many causes come as near. At least so many outputs
+ * must be evidence before a cause may break right outputs elsewhere; fewer could agree by chance, and a small part of D does not have more. */
 static const double NOT_TELLING = 0x1p-8;
 enum { TELLING = 32 };
 

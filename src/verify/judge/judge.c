@@ -10,8 +10,8 @@
 #include "mxgold/verify.h"
 #include "verify/judge/internal.h"
 
-/* Orders of summation are looked at before variants where more than one in so many of the sample lies where binary32 sums of some order may lie. Tried
- * too early they cost time on a D that lost a part; too late, and a variant that happens to be near is named. */
+/* Orders of summation are tried before variants if more than one in so many of the sampled outputs lies where binary32 sums in some order may lie.
+ * Tried too early, they cost time on a D that lost a part; too late, and a variant that happens to be near is named. */
 enum { INSIDE_ONE_IN = 2 };
 
 /* ---- the problem in the raw form */
@@ -96,7 +96,7 @@ static void measure(judge_job *j, const float *lo, const float *hi) {
   }
 }
 
-/* Wrong outputs all over the wrong ones: one of each of equally many, and the last few. */
+/* Chooses wrong outputs from all over D: one from each of equally many, and the last few. */
 static void draw(judge_job *j) {
   enum { LAST = 8, PARTS = JUDGE_SAMPLE - LAST }; /* the last ones, as tails of tiles go wrong often: more of them leave fewer parts */
   const uint64_t n = j->out->differ;
@@ -138,7 +138,7 @@ static void inside(judge_job *j) {
   j->out->inside = n;
 }
 
-/* What is found by holding D to the right outputs. */
+/* Looks for causes by comparing D with the right outputs. */
 static void beside_right_ones(judge_job *j) {
   mxi_judge_places(j);
   if (!j->out->n_findings) mxi_judge_output(j);
@@ -157,7 +157,7 @@ static void explain(judge_job *j) {
   if (j->out->n_findings) return;
   if (!j->how.bound) mxi_judge_under_ties(j, beside_right_ones);
   if (j->out->n_findings) return;
-  /* A right order of another kind comes first: then nothing is lost, and no variant is near. */
+  /* Another right order of summation is tried first: then nothing is lost, and no variant is near. */
   if (j->raw && j->n_sample >= JUDGE_FEWEST_SHARED && j->out->inside * INSIDE_ONE_IN > j->n_sample) mxi_judge_orders(j);
   if (!j->out->n_findings) mxi_judge_variants(j);
   if (j->raw && !j->out->n_findings && j->n_sample >= JUDGE_FEWEST_SHARED) mxi_judge_orders(j);
@@ -235,7 +235,7 @@ mx_status mx_judge(mx_judgement *out, const void *d, const mx_tensor *a, const m
   probe.model = MX_GEMM_F64;
   probe.fused = NULL;
   probe.batch = 0;
-  /* Shapes and types are mx_gemm()'s to check: on the first row of each, but with the whole of A and B for K and blocks. */
+  /* Lets mx_gemm() check shapes and types: on the first row of each operand, but with all of A and B for K and blocks. */
   const mx_tensor a1 = mx_tensor_rows(a, 0, a->rows ? 1 : 0, 1), b1 = mx_tensor_rows(b, 0, b->rows ? 1 : 0, 1);
   probe.out = MX_F32;
   probe.c = NULL;

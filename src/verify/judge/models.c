@@ -5,13 +5,13 @@
 
 #include "verify/judge/internal.h"
 
-/* Multiply-adds below which a product runs in one thread: it is done before others have started. */
+/* With fewer multiply-adds than this a product runs in one thread, which is done before others have started. */
 enum { ONE_THREAD_WORK = 1 << 22 };
-/* Models that are looked at on all of D where none agrees with the sample: so many of those with up to NEAR_TIMES the fewest differences there, more while
- * JUDGE_WORK lasts. Fewer, and chance in the sample chooses the base; more, and a product is computed for each. */
+/* If no model agrees with the sample, how many are computed for all of D: so many of those with up to NEAR_TIMES the fewest differences there, and
+ * more while JUDGE_WORK lasts. With fewer, chance in the sample chooses the base; each further one costs a product. */
 enum { WHOLE_MODELS = 3, NEAR_TIMES = 2 };
-/* A narrow accumulator becomes the base only if it leaves so many times fewer outputs wrong than the plain model. Less, and it is named for
- * outputs that were cut in another way; more, and a narrow accumulator with another fault is taken for binary32. */
+/* A narrow accumulator becomes the base only if it leaves this many times fewer outputs wrong than the plain model. With a smaller factor it is
+ * named for outputs that were cut in another way; with a larger one, a narrow accumulator with another fault is taken for binary32. */
 enum { NARROW_TIMES = 2 };
 
 mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p, int model, mx_dtype type, const size_t (*pairs)[2],
@@ -39,7 +39,7 @@ mx_status mxi_judge_run(const judge_job *j, float *out, const mx_gemm_problem *p
   return noted_status(status, j->lack);
 }
 
-/* Models of mx_gemm(), then the rows of accumulation.def that it takes for these operands. */
+/* Lists the models of mx_gemm(), then the rows of accumulation.def that it accepts for these operands. */
 mx_status mxi_judge_find_models(judge_job *j) {
   const size_t first[1][2] = {{0, 0}};
   float x;
@@ -61,7 +61,7 @@ mx_status mxi_judge_find_models(judge_job *j) {
     for (int k = 0; k < j->n_models; k++) named |= !strcmp(j->models[k].name, m->name);
     if (!named && !mxi_judge_run(j, &x, &j->right, j->n_models, j->type, first, 1)) j->n_models++;
   }
-  /* One asked for by its parameters: "hopper_f16:F=24". */
+  /* Finds a model that was asked for by its parameters: "hopper_f16:F=24". */
   judge_model *m = &j->models[j->n_models];
   if (j->raw && j->how.model && strchr(j->how.model, ':') && j->n_models < MX_JUDGE_MODELS && strlen(j->how.model) < sizeof m->name &&
       !mx_mma_model_find(&m->fused, j->how.model, NULL)) {
@@ -78,8 +78,8 @@ static uint64_t differing(const judge_job *j, const float *want) {
   return n;
 }
 
-/* Significant bits of an accumulator that is narrower than binary32, but 0 for a unit's own: one that takes these elements and gives binary32 is
- * what its kernels are built on. */
+/* The significant bits of an accumulator that is narrower than binary32. 0 for a model of the operands' own unit: one that takes these elements
+ * and gives binary32, on which their kernels are built. */
 static int narrow(const judge_job *j, const judge_model *m) {
   const mx_accum *p = &m->fused.accum;
   if (m->id != MX_GEMM_FUSED) return 0;
@@ -89,7 +89,7 @@ static int narrow(const judge_job *j, const judge_model *m) {
   return bits && m->fused.a->bits == j->right.a.elem->bits && m->fused.b->bits == j->right.b.elem->bits ? 0 : bits;
 }
 
-/* Outputs all over D, corners first. */
+/* Chooses outputs all over D, corners first. */
 static size_t spread(const judge_job *j, size_t pairs[JUDGE_SAMPLE][2]) {
   const size_t M = j->right.M, N = j->right.N, total = M * N;
   for (size_t i = 0; i < JUDGE_SAMPLE && i < total; i++) {
@@ -127,8 +127,8 @@ mx_status mxi_judge_try_models(judge_job *j, mx_error *err) {
   }
   mx_status status = MX_OK;
   int whole = 0;
-  /* Where none agrees with the sample, the first few of the nearest are looked at in full; more where a part of D is right and little work tells whose
-   * it is. */
+  /* If no model agrees with the sample, computes the first few of the nearest for all of D, and more of them if a part of D is right and little
+   * work decides whose it is. */
   const size_t work = total * j->right.K, more = JUDGE_WORK / (work ? work : 1), most = best < n && more > WHOLE_MODELS ? more : WHOLE_MODELS;
   for (int m = 0; m < j->n_models && !status; m++) {
     mx_judge_model *o = &j->out->models[m];

@@ -1,5 +1,5 @@
-/* Tries orders of summation and accumulators that no model of mx_gemm() has, one output at a time: chunks with sums of their own, interleaved lanes,
- * descending k, products rounded before they are added, accumulators cut or narrow. Epilogue as SPEC section 4 says. */
+/* Tries orders of summation and accumulators that no model of mx_gemm() has, one output at a time: chunks with sums of their own, interleaved
+ * lanes, descending k, products rounded before they are added, accumulators that cut or are narrow. The epilogue is that of SPEC section 4. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 enum { BY_FMA, BY_PRODUCT, BY_BLOCK, BY_CHUNK, LEVELS }; /* BY_CHUNK: each chunk exactly, then rounded; chunks are added in binary32 */
 enum { ASCENDING, DESCENDING, CHUNKS, LANES, HALVES };
 
-/* Terms of sums that may be added to count what an order explains in all of D, beside the sample: with less, large products are counted in a part of D
- * alone; with more, they take seconds. */
+/* How many terms may be added to count what an order explains in all of D, beside the sample. With fewer, large products are counted in a part of
+ * D alone; with more, they take seconds. */
 static const size_t COUNT_WORK = (size_t)1 << 26;
-/* Chunks of narrow sums that are tried, lanes, and parts of K (halves, quarters, eighths): as many as kernels have. Each one more is one more sum an
- * output for every width. */
+/* How many lengths of narrow chunks, counts of lanes, and parts of K (halves, quarters, eighths) are tried: as many as kernels use. Each further
+ * one costs one more sum an output for every width. */
 enum { MOST_CHUNK = 512, MOST_LANES = 64, SPLITS = 3 };
 
 typedef struct order {
@@ -153,7 +153,7 @@ static void words(char *out, size_t size, const order *o) {
     snprintf(out, size, "%s, %s, accumulator %s%s", levels[o->level], how, mxi_judge_types[o->type].name, modes[o->mode]);
 }
 
-/* Does an order give every sampled output? The first that it does not ends it. */
+/* Does an order give every sampled output? The first output that it does not give ends the test. */
 static int fits(const judge_job *j, const terms *t, const order *o) {
   for (size_t i = 0; i < j->n_sample; i++) {
     const size_t row = j->sample[i][0], col = j->sample[i][1];
@@ -188,7 +188,7 @@ static terms *make_terms(const judge_job *j) {
   return t;
 }
 
-/* A few right outputs: an order that would have changed them is not the kernel's. */
+/* Tests an order on a few right outputs: if it would have changed them, it is not the kernel's. */
 static uint64_t speak_against(judge_job *one, size_t pair[1][2], const order *o) {
   const size_t N = one->right.N, total = one->right.M * N;
   uint64_t against = 0, looked = 0;
@@ -205,7 +205,7 @@ static uint64_t speak_against(judge_job *one, size_t pair[1][2], const order *o)
   return against;
 }
 
-/* The whole of D under an order that fits the sample, as far as time allows: outputs that differ from the base and not from it. */
+/* Computes D under an order that fits the sample, as far as time allows, and counts the outputs that differ from the base and not from it. */
 static int count(judge_job *j, const order *o) {
   char text[160];
   uint64_t explained = 0, looked = 0, wrong = 0;

@@ -1,5 +1,5 @@
-/* Tries D as a function of the right product, output by output: a ReLU, a clamp, a GELU. Each is held to all of D, also where D is right: there the
- * function must leave the product alone. */
+/* Tests whether D is a function of the right product, output by output: a ReLU, a clamp, a GELU. Each function is held to all of D; where D is
+ * right it must leave the product unchanged. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static float to_type(const judge_job *j, double x) {
                                 JUDGE_RNE, 0, 0);
 }
 
-/* Every output of the part that is wrong, to the bit (a zero may have either sign). products: the function comes before C and the bias. */
+/* Does the function give every output of the wrong part to the bit (a zero may have either sign)? `products`: the function comes before C and the
+ * bias. */
 static int gives(const judge_job *j, const float *products, double (*of)(double, double), double parameter) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     if (isnan(j->want[i]) || !mxi_judge_inside(j, i)) continue;
@@ -62,13 +63,14 @@ static int gives(const judge_job *j, const float *products, double (*of)(double,
   return 1;
 }
 
-/* An output is a function of the right one if it is so near, relative to itself or to the right one (up to HARDLY_CURVED, beyond which these functions are
- * zero or the number itself): as near as units that approximate come. Nearer would miss those; farther would take a GELU for its other form. */
+/* An output may be a function of the right one if it is this near, relative to itself or to the right one, as approximating units are.
+ * HARDLY_CURVED is where these functions become zero or the number itself. A smaller distance would miss approximations; a larger one would take a
+ * GELU for its other form. */
 static const double NEAR_OUTPUT = 0x1p-9, NEAR_INPUT = 0x1p-12, HARDLY_CURVED = 8;
-/* One in so many outputs may be farther off: some are wrong for another cause. More would let a function of another kind pass. */
+/* One in so many outputs may be farther off, because it is wrong for another cause. With more, a function of another kind would pass. */
 enum { FAR_ONE_IN = 100 };
 
-/* Nearly every output. Right ones do not count: most of a GELU is the number itself. */
+/* Does the function give nearly every output? Right outputs do not count, since most of a GELU is the number itself. */
 static int near(const judge_job *j, double (*of)(double, double), uint64_t *explained) {
   uint64_t far = 0, right = 0;
   *explained = 0;
@@ -88,7 +90,7 @@ static int near(const judge_job *j, double (*of)(double, double), uint64_t *expl
   return far * FAR_ONE_IN <= *explained && right * FAR_ONE_IN <= *explained && *explained >= JUDGE_FEWEST_NEAR;
 }
 
-/* The one number that all wrong outputs have, as it is or as a magnitude; 0: there is none. */
+/* The single number that all wrong outputs have, as it is or as a magnitude; 0 if there is none. */
 static double limit(const judge_job *j, int *above, int *below) {
   double most = 0;
   *above = *below = 0;
@@ -104,7 +106,7 @@ static double limit(const judge_job *j, int *above, int *below) {
   return most;
 }
 
-/* Each output multiplied by one number if it is negative. */
+/* Tests whether each negative output was multiplied by one number. */
 static double slope(const judge_job *j) {
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
     const double got = (double)j->got[i], want = (double)j->want[i];
@@ -122,7 +124,7 @@ static void before_the_rest(judge_job *j) {
   p.options.c = NULL;
   p.options.bias = NULL;
   const size_t n = sizeof exactly / sizeof exactly[0], all = n + sizeof before / sizeof before[0];
-  /* Plain models too: what is nearest to a product that was cut short is a narrow accumulator. */
+  /* Tries plain models too, since the model nearest to a product that was cut short is a narrow accumulator. */
   for (int m = 0; m < j->n_models && products && !j->out->n_findings; m++) {
     if (m != j->base && j->models[m].id == MX_GEMM_FUSED) continue;
     if (mxi_judge_run(j, products, &p, m, MX_F32, NULL, 0)) continue;

@@ -7,18 +7,18 @@
 #include "verify/diff/orders.h"
 #include "verify/judge/internal.h"
 
-/* Places that the first wrong output may have come from that are tried: each costs a comparison of two boxes. Fewer lose the place where many outputs are
- * alike. */
+/* How many places are tried from which the first wrong output may have come; each costs a comparison of two boxes. With fewer, the place is lost
+ * if many outputs are alike. */
 enum { TRIES = 4096 };
-/* Wrong lines every so many, at most, are said as that ("index % 64 = 3"): larger steps are no tile's. */
+/* The largest step for which wrong lines are described by their remainder ("index % 64 = 3"); no tile is larger. */
 enum { LARGEST_STEP = 64 };
-/* An output alone is said to be a quotient of small numbers times the right one up to this denominator, and within these factors. More would call any
- * output a multiple; less would miss a scale that is off by a power of two. */
+/* A single output is called a quotient of small numbers times the right one up to this denominator and within these factors. With larger limits
+ * any output would be a multiple; with smaller ones a scale that is off by a power of two would be missed. */
 enum { MOST_DENOMINATOR = 64 };
 static const float LEAST_FACTOR = 0x1p-20f, MOST_FACTOR = 0x1p20f;
-/* So few wrong outputs, beside RIGHT times as many that are right, are told one by one: more are a pattern that should be looked for. */
+/* At most so many wrong outputs are described one by one, if RIGHT times as many are right; more are a pattern that should be looked for. */
 enum { FEW = 3, RIGHT = 8 };
-/* So many lines that stand elsewhere are looked for before variants are: more are left until nothing else explains D. */
+/* At most so many lines are looked for elsewhere before variants are tried; more are left until nothing else explains D. */
 enum { MOVED_LINES = 2 };
 
 typedef struct box {
@@ -60,8 +60,8 @@ static void name(char *to, size_t size, const judge_job *j, const box *b) {
     snprintf(to, size, "%s%s%s", all_rows ? "" : rows, all_rows || all_cols ? "" : ", ", all_cols ? "" : cols);
 }
 
-/* Does each output of the box hold what belongs to the one that lies there from it? turned: rows and columns of the box change places. The first
- * place that is wrong is not all: what would have changed a right output is not it. */
+/* Does each output of the box hold what belongs to the output at that offset? `turned`: rows and columns of the box are exchanged. It is not
+ * enough that it holds for wrong outputs: a shift that would have changed a right output is refuted. */
 static int from(const judge_job *j, const box *b, size_t r0, size_t c0, int turned) {
   const size_t M = j->right.M, N = j->right.N;
   for (size_t r = b->r0; r <= b->r1; r++)
@@ -72,7 +72,8 @@ static int from(const judge_job *j, const box *b, size_t r0, size_t c0, int turn
   return 1;
 }
 
-/* All of the rows and columns that are wrong, right outputs in them too: it cannot be lost where the right number stands. */
+/* Tests whether all of the wrong rows and columns were lost, the right outputs in them included: a place that holds the right number cannot be
+ * lost. */
 static int nothing(const judge_job *j, const char **what) {
   int zero = 1, nan = 1;
   for (size_t i = 0; i < j->right.M * j->right.N; i++) {
@@ -134,7 +135,7 @@ static const char *digits(char text[24], float x) {
   return text;
 }
 
-/* What is one output, compared with what it should be? */
+/* Says what one wrong output is, compared with what it should be. */
 static void alone(char *to, size_t size, const judge_job *j, size_t i) {
   const float got = j->got[i], want = j->want[i];
   const mx_gemm_options *o = &j->right.options;
@@ -188,7 +189,7 @@ void mxi_judge_few(judge_job *j) {
 
 /* ---- lines in another order */
 
-/* The line of `want` that line i of D holds, SIZE_MAX for none. A line is `length` outputs, `step` apart. */
+/* Finds which line of `want` line i of D holds; SIZE_MAX for none. A line is `length` outputs, `step` apart. */
 static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_t to_next, size_t step) {
   for (size_t at = 0; at < n; at++) {
     size_t k = 0;
@@ -198,7 +199,7 @@ static size_t holds(const judge_job *j, size_t i, size_t n, size_t length, size_
   return SIZE_MAX;
 }
 
-/* Two lines that are swapped, or some that stand elsewhere: every wrong line is another one whole. */
+/* Finds two lines that are exchanged, or some that stand elsewhere; every wrong line must be another one as a whole. */
 static int moved(judge_job *j, size_t n, size_t length, size_t to_next, size_t step, const uint8_t *in, const char *what, size_t most) {
   enum { SHOWN = 2 };
   size_t from[SHOWN] = {0}, at[SHOWN] = {0}, wrong = 0;
@@ -244,7 +245,7 @@ void mxi_judge_places(judge_job *j) {
     lost(j, what, all);
     return;
   }
-  /* Where may the first wrong output come from? Its box may begin a little before the first place that is wrong. */
+  /* Where may the first wrong output have come from? Its box may begin a little before the first place that is wrong. */
   size_t at = 0, tried = 0;
   while (!j->wrong[at]) at++;
   const size_t dr = at / N - b.r0, dc = at % N - b.c0, h = b.r1 - b.r0, w = b.c1 - b.c0;
@@ -266,7 +267,7 @@ void mxi_judge_places(judge_job *j) {
   if (!all && !moved(j, M, N, N, 1, j->in[0], "row", MOVED_LINES)) moved(j, N, M, 1, N, j->in[1], "column", MOVED_LINES);
 }
 
-/* Any NaN is like any other, and zeros are if they are to be. */
+/* Two outputs are alike if both are NaN, or both zero if the options say that zeros are equal. */
 static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *room) {
   const judge_job *j = self;
   const float *from = (seen ? j->got : j->want) + row * j->right.N;
@@ -277,7 +278,7 @@ static const uint8_t *outputs_of_row(void *self, int seen, size_t row, uint8_t *
   return room;
 }
 
-/* All of D holds what it should, in another order. */
+/* Does D hold all that it should, in another order? */
 static int reordered(judge_job *j) {
   char words[160];
   if (j->out->differ < JUDGE_FEWEST_NEAR ||

@@ -24,11 +24,11 @@ typedef struct sides {
 
 static const size_t tiles[] = {256, 128, 64, 32, 16, 8};
 
-/* A box of wrong outputs is called a tile up to this side, and if at least one in so many outputs of it is wrong. Smaller, and large tiles go without the
- * name; larger or emptier, and whatever lies around a few outputs gets it. */
+/* A box of wrong outputs is called a tile if its sides are at most this and at least one in so many of its outputs is wrong. With smaller limits
+ * large tiles get no name; with larger or emptier boxes, whatever lies around a few outputs is called a tile. */
 enum { LARGEST_TILE = 512, FILLED_ONE_IN = 2 };
-/* Lines that share a remainder are said to if these are all there are of it, in so many lines; or if chance would do it once in 2^20. Less says
- * patterns that are none. */
+/* Lines are said to share a remainder if they are all lines with that remainder, out of at least so many; or if chance would do it once in 2^20.
+ * With less, patterns are stated that are none. */
 enum { ALL_OF_CLASS = 3, CHANCE_BITS = 20 };
 
 /* "rows 96 to 127 (the last 32)", or nothing for all of them. */
@@ -64,7 +64,7 @@ static void box(judge_job *j, const sides *s) {
     say(j, "one tile of %zu x %zu", h, w);
 }
 
-/* Wrong rows (or columns) that are all the same modulo a step. */
+/* Finds wrong rows (or columns) that are all equal modulo a step. */
 static void strided(judge_job *j, const uint64_t *count, size_t n, const char *what) {
   static const size_t steps[] = {64, 32, 16, 8, 4, 2};
   size_t first = 0, hits = 0;
@@ -83,7 +83,7 @@ static void strided(judge_job *j, const uint64_t *count, size_t n, const char *w
   }
 }
 
-/* One test of values for all wrong outputs. */
+/* Holds one property of values to all wrong outputs. */
 static void values(judge_job *j) {
   const size_t n = j->right.M * j->right.N;
   int zero = 1, same = 1, negative = 1, positive = 1, smaller = 1, larger = 1, c = j->right.options.c != NULL, nan = 1, inf = 1, sign = 1;
@@ -126,7 +126,7 @@ static void values(judge_job *j) {
   if (j->out->ulps[0] == j->out->differ && seen >= JUDGE_FEWEST_SHARED && !sign) say(j, "all by at most one unit in the last place");
 }
 
-/* Rows that stand elsewhere: by their bytes. */
+/* Finds rows that stand elsewhere, by their bytes. */
 typedef struct place {
   uint64_t hash;
   size_t row;

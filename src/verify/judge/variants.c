@@ -1,5 +1,5 @@
-/* Tries what else could have been computed: a cheap pass in binary64 ranks all variants on a sample of the wrong outputs; the best few are then held
- * to bits under every model, on all of D. */
+/* Tries what else could have been computed: a cheap pass in binary64 ranks all variants on a sample of the wrong outputs; the best few are then
+ * held to bits under every model, on all of D. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +7,13 @@
 
 #include "verify/judge/edits.h"
 
-/* Variants that are held to bits under every model, and variants that are ranked. Fewer of the first lose the right one among its like; more cost a product
- * of the sample a model each. The list is longer than what is put into it for K of a few thousand; what there is many of is put last. */
+/* How many variants are held to bits under every model, and how many are ranked. With fewer of the first, the right one is lost among similar
+ * ones; each further one costs a product of the sample for every model. The list has more room than variants for K up to a few thousand; kinds with
+ * many variants come last. */
 enum { BEST = 8, LIST = 8192 };
-/* How far variants that there are many of go: tiles and groups of lines, groups along K, blocks of K one by one and two by two, tiles of several
- * blocks, parts of K, shifts of blocks, K blocks used again. Farther costs a product of the sample for each; less loses the larger units of some kernels. */
+/* How far kinds with many variants go: tiles and groups of lines, groups along K, blocks of K one by one and two by two, tiles of several blocks,
+ * parts of K, shifts of blocks, K blocks used again. Each further step costs a product of the sample; with fewer, the larger units of some kernels
+ * are lost. */
 enum {
   MOST_TILE = 256,
   MOST_GROUP = 128,
@@ -23,20 +25,22 @@ enum {
   MOST_SHIFT = 4,
   MOST_AGAIN = 8
 };
-/* A variant whose outputs are known at fewer than one in so many of the sample is not judged; one with more than one in so many NaN or Inf where D has
- * numbers, or the other way, is wrong. */
+/* A variant is not judged if its outputs are known at fewer than one in so many of the sampled places. It is wrong if for more than one in so many
+ * D has NaN or Inf where it has numbers, or the other way round. */
 enum { KNOWN_ONE_IN = 4, ODD_ONE_IN = 8 };
-/* Relative errors by which variants are told. Beyond FAR a variant is not tried on bits. EXACT is as near as the right one comes in binary64: once a
- * variant is found, and for two at once, only those are tried. Below ONLY_ROUNDING, and BETTER times nearer than the product itself, a variant is named
- * though it gives no bits. Larger values cost time, and let a variant be named that is only like the right one; smaller ones lose
- * outputs of narrow types, whose rounding is as large. */
+/* Relative errors that decide about variants. A variant beyond FAR is not held to bits. EXACT is as near as the right one comes in binary64: once
+ * such a variant is found, and for pairs of faults, only variants that near are tried. A variant below ONLY_ROUNDING, and BETTER times nearer than
+ * the product itself, is named although it gives no bits. Larger values cost time, and let a variant be named that is only similar to the right one;
+ * smaller ones lose outputs of narrow types, whose rounding is as large. */
 static const double FAR = 0.5, EXACT = 0.01, ONLY_ROUNDING = 0x1p-6;
 enum { BETTER = 8 };
-/* An output is near such a variant within so many of its errors, and so many outputs of NEAR_OF must be: the rest may be wrong for another cause. */
+/* An output is near such a variant within so many times its error, and so many of NEAR_OF outputs must be near: the rest may be wrong for another
+ * cause. */
 enum { ERRORS = 8, NEAR = 7, NEAR_OF = 8 };
-/* Of the sample one in so many may differ from the variant: the last row may be another. More would let variants to a whole D that are soon refuted. */
+/* One in so many sampled outputs may differ from the variant, since the last row may be different. With more, variants would be held to all of D
+ * that are soon refuted. */
 enum { OTHERS_ONE_IN = 6 };
-/* Variants that are named at most: what comes after is a weaker reading of the same. */
+/* How many variants are named at most: later ones are weaker readings of the same thing. */
 enum { MOST_NAMED = 3 };
 
 /* ---- the list */
@@ -158,14 +162,14 @@ static void of_order(list *l, const judge_job *j) {
   }
 }
 
-/* Orders of n lines: in groups of powers of two, and all of them. */
+/* Lists orders of n lines: within groups whose size is a power of two, and of all lines. */
 static void of_lines(list *l, judge_kind kind, int side, size_t n) {
   for (size_t g = 2; g <= n; g = g < n && 2 * g > n ? n : 2 * g)
     for (size_t order = 0; order < ORDERS; order++)
       if (!(g == 2 && order) && !(g == 4 && order == ORDER_DEINTERLEAVED) && !(g % 2 && order)) put(l, kind, side, g | order << 32);
 }
 
-/* Variants of which there are many come last, so that the list has room for all others. */
+/* Adds the kinds with many variants last, so that the list has room for all others. */
 static void of_many(list *l, const judge_job *j) {
   const size_t K = j->right.K, kb = (K + j->right.block - 1) / j->right.block;
   const size_t n = j->right.options.bias_of_rows ? j->right.M : j->right.N;
@@ -223,7 +227,7 @@ static void of_operands(list *l, const judge_job *j) {
 
 /* ---- ranking */
 
-/* Outputs of a variant at the sampled places of D; some of them nobody knows. */
+/* Computes the outputs of a variant at the sampled places of D; some of them may be unknown. */
 typedef struct trial {
   float h[JUDGE_SAMPLE];
   uint8_t known[JUDGE_SAMPLE];
@@ -244,7 +248,7 @@ static int evaluate(trial *t, const judge_job *j, const judge_edit *e, const jud
   return 1;
 }
 
-/* Relative error of the sample, as root of the sum of squares; what is NaN in one alone counts as all wrong. */
+/* The relative error of the sample, by the root of the sum of squares; an output that is NaN in only one of the two counts as wholly wrong. */
 static double error_of(const judge_job *j, const trial *t) {
   double diff = 0, size = 0;
   size_t odd = 0;
@@ -309,7 +313,7 @@ static float through(const judge_job *j, const rounding *r, float x) {
   return (float)(type == own ? y : mxi_judge_round(y, &mxi_judge_types[own], JUDGE_RNE, 0, 0));
 }
 
-/* All of D beside what a variant, a model and a rounding give. */
+/* Compares all of D with what a variant gives under a model and a rounding. */
 static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
   const size_t M = j->right.M, N = j->right.N;
   float *h = noted(malloc((M * N + 1) * sizeof *h), j->lack);
@@ -339,8 +343,8 @@ static void name_rounding(char *out, size_t size, const judge_job *j, const roun
   snprintf(out, size, "%.*s%s%s", (int)(at - r->words), r->words, type, at + 2);
 }
 
-/* Every model, then every rounding of its outputs. Returns whether a model gave (nearly) the whole sample, or a rounding all of it, and all of D
- * bears it out. */
+/* Tries every model, then every rounding of its outputs. Returns whether a model gave (nearly) the whole sample, or a rounding all of it, and all
+ * of D supports that. */
 static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w) {
   judge_edit e = {.p = j->right, .lack = j->lack};
   trial t;
@@ -362,7 +366,7 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
     if (fits[m] < t.n_known - t.n_known / OTHERS_ONE_IN) fits[m] = 0;
     if (fits[m] > most) most = fits[m];
   }
-  /* Models that give as much of the sample: the one that gives the most of D, as far as time allows. */
+  /* Of models that give as much of the sample, takes the one that gives most of D, as far as time allows. */
   judge_tally best = {0, 0, 0};
   const size_t work = j->right.M * j->right.N * j->right.K, tries = 1 + JUDGE_WORK / (work ? work : 1);
   int nearest = -1;
@@ -393,8 +397,8 @@ static int to_bits(judge_job *j, const judge_variant *v, const judge_variant *w)
 
 /* ---- to rounding */
 
-/* No bits agree, but one variant is near and the product itself is not: near wherever D is wrong, and no further than the rest of D where it is
- * right. Chance leaves a residue as large as the outputs. */
+/* If no bits agree, names a variant that is near while the product itself is not: it must be near wherever D is wrong, and no farther from D where
+ * D is right than elsewhere. A variant that is near by chance leaves a residue as large as the outputs. */
 static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
   char text[200];
   if (!(v->error < ONLY_ROUNDING) || !(v->error * BETTER < alone) || j->out->differ < JUDGE_FEWEST_NEAR) return;
@@ -424,7 +428,7 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
   free(h);
 }
 
-/* May this be one of two simultaneous faults? Not if it is one of a kind with many variants. */
+/* May this variant be one of two simultaneous faults? Kinds with many variants may not. */
 static int starts(const judge_variant *v) {
   static const judge_kind many[] = {BLOCKS_LOST,  BLOCKS_TWICE, BLOCKS_ONLY,      K_LOST,          K_ORDER,
                                     K_BLOCKS,     SCALE_AS,     ELEMENT_AS,       ELEMENT_BITS,    SCALE_ROW_OF,
@@ -467,11 +471,11 @@ void mxi_judge_variants(judge_job *j) {
   if (found) n = 0; /* the product is right but for its rounding */
   for (size_t i = 0; i < n && i < BEST && j->out->n_findings < MOST_NAMED; i++)
     if (!(found && best[i].error > EXACT)) found |= to_bits(j, &best[i], NULL);
-  /* Two faults at once: one of the operands or of D, and one of the steps after the sum. */
+  /* Tries two faults at once: one of the operands or of D, and one of the steps after the sum. */
   for (size_t i = 0; i < l->n && !found; i++)
     for (size_t k = 0; k < l->n && !found && starts(&l->v[i]); k++)
       if (ends(&l->v[k]) && rank_one(j, &l->v[i], &l->v[k]) < EXACT) found = to_bits(j, &l->v[i], &l->v[k]);
-  /* What explains the most comes first. */
+  /* Orders findings by how much they explain. */
   for (int i = 1; i < j->out->n_findings; i++)
     for (int k = i; k > 0 && j->out->findings[k].explained > j->out->findings[k - 1].explained; k--) {
       const mx_finding f = j->out->findings[k];

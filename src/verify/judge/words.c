@@ -6,7 +6,7 @@
 
 static const char *of_side(int side) { return side == 1 ? "A" : side == 2 ? "B" : "A and B"; }
 
-/* Kinds that are one sentence: with %s, of whom. */
+/* Kinds of variants that are described by one sentence, in which %s stands for the operand. */
 static const char *const plain[] = {
     [SAME] = "the product itself",
     [SCALE_NONE] = "the scales of %s are left out",
@@ -61,7 +61,7 @@ static const char *order_name(size_t order) {
   return order < ORDERS ? names[order] : "";
 }
 
-/* "the rows", "each 32 rows": of a group of n, all there are or fewer. */
+/* Writes "the rows" or "each 32 rows": n lines in a group, which may be all there are or fewer. */
 static void ordered(char *out, size_t size, const char *what, size_t n, size_t all) {
   if ((n & 0xFFFFFFFF) >= all)
     snprintf(out, size, "the %s", what);

@@ -10,7 +10,7 @@ enum { STEPS = sizeof steps / sizeof steps[0], NEAR = 3, EXPONENTS = 128 + 149 }
 
 static size_t exponent_cases(void) { return (size_t)EXPONENTS * STEPS * NEAR; }
 
-/* Midpoints of neighbouring scale codes times the divisor, for scales with a mantissa. */
+/* Midpoints of neighbouring scale codes, times the divisor, for scale formats with a mantissa. */
 static size_t scale_cases(const mx_spec *s) {
   const mx_format *f = mx_scale_format(s->scale);
   return f->man_bits && f->bits <= 8 ? (size_t)f->max_code * 5 : 0;
@@ -64,7 +64,7 @@ mx_status mxi_gen_boundary(gen *g) {
   return MX_OK;
 }
 
-/* Blocks that it takes to show every element code beside the largest one. */
+/* How many blocks are needed to show every element code beside the largest one. */
 static size_t blocks_a_scale(const mx_spec *s, size_t block) {
   const mx_format *f = mx_elem_format(s->elem);
   const size_t codes = f->bits <= 8 ? (size_t)1 << f->bits : 16, room = block > 1 ? block - 1 : 1;

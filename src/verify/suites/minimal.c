@@ -98,7 +98,7 @@ static void candidates(table *t, uint64_t seed) {
   add_suite(t, MX_SUITE_BOUNDARY, &ocp, seed, 160);
 }
 
-/* Tensors that no pair of presets asks for but that kernels fail on: positions, and the ties of each element format. */
+/* Adds tensors that tell no pair of presets apart but that kernels fail on: positions, and the ties of each element format. */
 static size_t witnesses(float *x, uint64_t seed) {
   static const char *const names[] = {"ocp-mxfp4", "ocp-mxfp8-e4m3", "te-nvfp4", "mxfp4-e4m3"};
   size_t n = 0;
@@ -138,7 +138,7 @@ static mx_status hash_all(table *t) {
   return MX_OK;
 }
 
-/* Presets that are not yet told apart share a class. Splitting classes by a tensor's hashes: how many pairs does it part? */
+/* Presets that are not yet told apart share a class. Counts the pairs that a tensor's hashes would separate. */
 static size_t parts(const table *t, const uint32_t *group, size_t tensor) {
   const uint64_t *h = t->hash + tensor * t->n_presets;
   size_t n = 0;

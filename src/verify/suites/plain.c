@@ -5,8 +5,9 @@
 #include "mxgold/mxgold.h"
 #include "verify/suites/gen.h"
 
-/* Rows lie within 2^ROW_BINADES of 1 on either side, so that scales differ while no format's ends are near. One number in OUTLIER_ONE_IN stands
- * OUTLIER_BINADES above the rest: one every other block of 32, so that there are blocks with an outlier, which leaves the others few codes, and without. */
+/* Rows lie within 2^ROW_BINADES of 1 on either side, so that scales differ and no format comes near its ends. One number in OUTLIER_ONE_IN is
+ * OUTLIER_BINADES larger than the rest. That is one in every other block of 32, so that there are blocks with an outlier, which leaves few codes to
+ * the others, and blocks without one. */
 enum { ROW_BINADES = 20, OUTLIER_ONE_IN = 64, OUTLIER_BINADES = 4 };
 
 mx_status mxi_gen_random(gen *g) {
@@ -50,8 +51,8 @@ mx_status mxi_gen_layout(gen *g) {
   return MX_OK;
 }
 
-/* Elements of {0, +-1, +-2, +-4} in steps of one power of two a row, the largest in each block; then fewer: {0, +-4}; then the first of each block
- * alone. All times `factor`. */
+/* Makes rows of elements from {0, +-1, +-2, +-4} times one power of two a row, the largest in each block; for long rows from {0, +-4}; then only
+ * the first element of each block. All are multiplied by `factor`. */
 static void order_numbers(gen *g, int fewer, float factor) {
   static const float values[][8] = {{0, 1, -1, 2, -2, 4, -4, 1}, {0, 4, -4, 4, -4, 4, -4, 0}, {0}};
   g->drawn = 0;
@@ -63,7 +64,7 @@ static void order_numbers(gen *g, int fewer, float factor) {
     }
 }
 
-/* What a row's quantised values come to in mx_gemm_order_squares(), 2^24 at most for the proof. */
+/* The largest value that a row reaches in mx_gemm_order_squares(); the proof needs at most 2^24. */
 static mx_status order_squares(double *squares, const gen *g) {
   mx_tensor t;
   mx_status s = mx_tensor_alloc(&t, g->rows, g->cols, g->spec);
@@ -74,8 +75,8 @@ static mx_status order_squares(double *squares, const gen *g) {
   return s;
 }
 
-/* The first numbers whose sums are proved to be exact in any order, with any other tensor of this suite. The factor 4 / 4 leaves amax a power of two;
- * the other one makes it the largest element times one, so that the scale is a power of two. */
+/* Takes the first set of numbers whose sums are proved to be exact in any order, with any other tensor of this suite. The factor 4 / 4 keeps amax
+ * a power of two; the other factor makes amax the largest element times one, so that the scale is a power of two. */
 mx_status mxi_gen_order(gen *g) {
   static const struct { int fewer, of_largest; } tries[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}};
   const mx_format *elem = mx_elem_format(g->spec->elem);

@@ -4,7 +4,7 @@
 
 #include "verify/suites/gen.h"
 
-/* Values put in; the rest of the block is of the background. */
+/* The values that are put into a block of ordinary numbers. */
 static const uint32_t values[] = {
     0x7FC00000, 0xFFC00000, 0x7F800001, 0x7F800000, 0xFF800000, 0x80000000, 0x00000001, 0x80000001, 0x00400000,
     0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F600000, 0x7F500000, 0x7E800000, 0x00000000,

@@ -1,4 +1,4 @@
-/* Remembers what elements of a block were found to be under a scale, in memory of each thread. */
+/* Remembers, in memory of each thread, which elements of a block were found wrong under a scale. */
 #include "verify/trial/memo.h"
 
 #include <omp.h>

@@ -65,7 +65,7 @@ static void look(block_at *b, const observation *o, size_t sample, size_t row, s
                                                 : BLOCK_PLAIN;
 }
 
-/* Blocks at the ends of the range of codes that were seen are set apart, since clamps act there. */
+/* Sets blocks apart whose scales lie at the ends of the range of codes that were seen, since clamps act there. */
 static void set_ends(observation *o) {
   const mx_format *f = mx_scale_format(o->formats.scale);
   uint32_t least = UINT32_MAX, largest = 0;
@@ -110,7 +110,7 @@ static int is_ordinary(const observation *o, const heap_item *i) {
   return !w->has_nan && !w->has_inf;
 }
 
-/* Under a tensor scale a NaN or an Inf decides the scales of all the tensor: its blocks are put aside, if there are others. */
+/* Under a tensor scale a NaN or an Inf decides the scales of the whole tensor: its blocks are put aside, if there are others. */
 static void set_spoilt_aside(observation *o) {
   enum { ENOUGH = 64 };
   size_t rest = 0;

@@ -1,4 +1,4 @@
-/* Chooses sets of blocks, and the elements of each that say most. */
+/* Chooses sets of blocks, and in each block the elements that tell most about rules. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "verify/trial/trial.h"
 
-/* A block of up to so many elements is looked at whole. Of larger ones, besides the special values and the largest, so many that are nearest to a tie,
- * within NEAR_TIE of a step, and so many others spread over it. Fewer tell fewer rules apart at the first look; each one more is
- * computed for every spec that is tried. */
+/* A block of up to so many elements is examined whole. Of larger ones the special values and the largest are, and so many elements that are
+ * nearest to a tie, within NEAR_TIE of a step, and so many others spread over the block. With fewer, fewer rules are told apart at first; each
+ * further one is computed for every spec that is tried. */
 enum { WHOLE_BLOCK = 20, NEAR = 6, OTHERS = 8 };
 static const double NEAR_TIE = 0.05;
 enum { SCATTER = 7 }; /* the others lie elsewhere in each block */
@@ -22,7 +22,7 @@ static double tie_distance(const mx_format *f, double y) {
   return b > a ? fabs((y - a) / (b - a) - 0.5) : 0.5;
 }
 
-/* Elements that say something, in a block of many. */
+/* Chooses the elements of a large block that tell most. */
 static void choose_elements(set_item *item, const observation *o) {
   const mx_format *f = mx_elem_format(o->formats.elem);
   const double scale = fabs(mx_decode(mx_scale_format(o->formats.scale), o->blocks[item->block].scale));

@@ -126,7 +126,7 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
   return out->code != b->scale;
 }
 
-/* With a seed that is not known the scale may be either neighbour. */
+/* If the seed is not known, the scale may be either neighbour. */
 static int scale_wrong_leniently(mx_block_scale *out, mx_plan *p, const cell *c, int how) {
   static const int rules[2][2] = {{MX_SCALE_ROUND_DOWN, MX_ROUND_RTZ}, {MX_SCALE_ROUND_UP, MX_ROUND_RTP}};
   int wrong = 1;
@@ -168,7 +168,8 @@ static void mix(uint64_t *print, uint64_t code) {
   if (print) *print = (*print ^ code) * 0x9E3779B97F4A7C15u;
 }
 
-/* What an element sees of zero_sign, overflow and saturate_to. Scans see nothing; a code made from a code perhaps everything. */
+/* Which of zero_sign, overflow and saturate_to can matter to an element. With the scanning roundings none can; a code that is made from other
+ * codes may see all of them. */
 static unsigned sees(const mx_plan *p, const cell *c, const mx_block_scale *scale, double y, uint32_t code) {
   if (scale->how == MX_BY_CHAIN && p->chain->again.n) return MEMO_ALL;
   if (p->spec.elem_round == MX_ROUND_SCAN_X || p->spec.elem_round == MX_ROUND_SCAN_Y) return 0;
@@ -177,7 +178,7 @@ static unsigned sees(const mx_plan *p, const cell *c, const mx_block_scale *scal
   return (to_zero ? MEMO_TO_ZERO : 0u) | (fabs(y) > c->most ? MEMO_BEYOND : 0u);
 }
 
-/* Element (r, c) of a block: 0 as seen, 1 another NaN, 2 wrong. seen_of (may be NULL) gathers MEMO_*. */
+/* Compares element (r, c) of a block: 0 as seen, 1 a NaN with another code, 2 wrong. seen_of (may be NULL) collects MEMO_*. */
 static int element_wrong(mx_plan *p, const cell *c, const mx_block_scale *scale, size_t at, int how, uint64_t *print, unsigned *seen_of) {
   const size_t r = at / c->o->block_cols, k = at % c->o->block_cols;
   const float x = flushed(p, c->x[r * c->ld + k]);
@@ -209,8 +210,8 @@ static void plan_sample(mx_plan *p, const observation *o, uint32_t sample, sampl
   *at = (sample_turn){sample, mxi_memo_key_of_plan(p)};
 }
 
-/* The elements that are looked at, under the scale; as it was found before, if nothing that they see has changed since. already: what is wrong
- * without them. */
+/* Counts wrong ones among the chosen elements of a block under its scale. What was found before is used again if nothing that the elements see has
+ * changed since. `already` is what is wrong without them. */
 static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale *scale, const set_item *item, int how, uint64_t already,
                                  uint64_t room) {
   memo *m = c->o->memo;

@@ -5,7 +5,7 @@
 #include "verify/suites/gen.h"
 #include "verify/vectors/internal.h"
 
-/* Does a suite of this shape hold so many numbers? Asked first: a header is not trusted with memory. */
+/* Can a suite of this shape hold so many numbers? This is asked first, because memory is not allocated on the word of a header. */
 static int holds(int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, size_t n_numbers) {
   gen g;
   return suite == MX_SUITE_MINIMAL || (!mxi_gen_plan(&g, suite, spec, rows, cols, seed, NULL) && g.n * g.rows * g.ld == n_numbers);

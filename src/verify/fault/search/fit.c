@@ -1,6 +1,6 @@
-/* Fits the constants of faults to the data. A code rises or falls with the constant, so each cell says between which two numbers it lies; the
- * interval of all cells is found by bisection where a cell speaks against what is left of it. All cells narrow it: whether the number holds
- * elsewhere is told by how plain it is for so narrow an interval. */
+/* Fits the constants of faults to the data. A code rises or falls with the constant, so each cell says between which two numbers the constant
+ * lies. The interval of all cells is found by bisection wherever a cell contradicts what is left of it. All cells narrow it; whether the number also
+ * holds on other data is judged by how plain it is for so narrow an interval. */
 #include "verify/fault/search/fit.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ typedef struct range {
 /* What a cell gives for a constant. */
 typedef int64_t given(const void *self, float constant);
 
-/* Narrow the interval to constants that give `seen`; rises: 1, or -1 where what is given falls. 0 if none is left. */
+/* Narrows the interval to constants that give `seen`. `rises` is 1, or -1 if codes fall as the constant grows. Returns 0 if nothing is left. */
 static int narrow(range *in, given *f, const void *self, int64_t seen, int rises) {
   const int64_t low = f(self, of_bits(in->lo)), high = f(self, of_bits(in->hi));
   if (low == seen && high == seen) return 1;
@@ -66,15 +66,15 @@ static const double usual[] = {1.0 / 6,     6,           6.0 / 448, 448.0 / 6,  
                                1.0 / 4,     1.0 / 3,     2.0 / 3,   448.0 / 240, 240.0 / 448, 57344.0 / 448, 256.0 / 448, 448.0 / 256,
                                127.0 / 128, 128.0 / 127, 1 / 0.9,   2688,        1.0 / 2688,  65504};
 
-/* By chance one of so many intervals as narrow as this holds a number as plain as that. */
+/* One in so many intervals as narrow as this holds a number as plain as that by chance. */
 static const double BY_CHANCE = 0.1;
 
-/* The number that a fault usually has is taken from an interval that is narrower than this share of its upper end: of a wider one it would be read off
- * data that say next to nothing, in a narrower one alone other constants would be given for it that data do not tell from it. */
+/* A fault's usual number is taken if the interval is narrower than this share of its upper end. From wider intervals it would be read off data
+ * that say next to nothing; with a smaller share, other constants would be named although the data do not tell them from the usual one. */
 static const double WIDTH_OF_SPECIAL = 0.3;
 
-/* The plainest number of the interval: the one that belongs to the fault, a usual one, or the one of fewest digits. bits: what it costs. 0 if chance
- * may have put it there. */
+/* Finds the plainest number of the interval: the one that belongs to the fault, a usual one, or the one of fewest digits. bits is what the number
+ * costs. Returns 0 if chance may have put it there. */
 static int plainest(double *out, range in, double *bits, double special) {
   const double lo = (double)of_bits(in.lo), hi = (double)of_bits(in.hi), width = (hi - lo) / hi;
   *bits = 10;
@@ -146,7 +146,7 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
   if (!used) return 0;
   const int plain = plainest(&f->number, in, bits, f->op == MX_FAULT_AMAX_LEAST ? 1 : 0);
   if (plain || r->plan.has_tensor_scale) return plain;
-  /* A limit or a maximum that the kernel has: all numbers that give the same scale code predict the same bytes on any data. */
+  /* Fits a limit, or the largest scale, of the kernel: all numbers that give the same scale code predict the same bytes on any data. */
   const int is_limit = f->op == MX_FAULT_AMAX_LEAST || f->op == MX_FAULT_AMAX_MOST || f->op == MX_FAULT_AMAX_VALUE;
   mx_block_stats lo = {.amax = of_bits(in.lo), .amax_finite = of_bits(in.lo)}, hi = {.amax = of_bits(in.hi), .amax_finite = of_bits(in.hi)};
   uint32_t low = 0, high = 1;

@@ -1,6 +1,6 @@
-/* Finds which faults over which preset give every byte. Presets are ranked by what they leave, of scales and of elements apart. Then stage by stage:
- * what explains the scales, and what explains the elements under the scales that are stored; what needs both is tried with every fault of the input
- * in front of it. */
+/* Finds which faults over which preset give every byte. Presets are ranked by what they leave unexplained, scales and elements separately. Then
+ * the stages are searched: faults that explain the scales, and faults that explain the elements under the stored scales. A fault that changes both is
+ * searched for behind every fault of the input. */
 #include "verify/fault/search/search.h"
 
 #include <math.h>
@@ -15,16 +15,18 @@
 
 enum { MOST_BASES = 8, MOST_FOUND = 6 };
 
-/* Elements that a search runs at most: two seconds or so on a processor of 2020. More finds few faults more, and keeps those waiting who have none. */
+/* The largest number of elements that a search runs, about two seconds on a processor of 2020. More finds few further faults, and delays the
+ * answer where there is none. */
 static const uint64_t ALL_WORK = UINT64_C(80000000);
 
-/* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many. */
+/* A single fault must mend all cells that are wrong; the first of two, all but one in so many. */
 enum { FIRST_LEAVES_ONE_IN = 8 };
 
-/* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
+/* How many bits of evidence a code is that comes out right: so many for a scale; for an element the bits of its format but two, which its
+ * neighbours share. */
 enum { BITS_OF_A_SCALE = 3 };
 
-/* A scale takes as long as so many elements. */
+/* A scale takes as long to compute as so many elements. */
 enum { SCALE_WORTH = 4 };
 
 /* A fault and how well it does. */
@@ -52,10 +54,10 @@ static void keep(finding *at, size_t *n, const finding *f, int by_fails) {
   *n = kept + 1;
 }
 
-/* What a choice among the options costs, with its argument. */
+/* How many bits a choice among the options costs, with its argument. */
 static double option_cost(const option *o, double bits) { return 9 + bits + (o->placed ? 6 : 0); }
 
-/* From the states of cells to a finding. */
+/* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
                   uint64_t fails, uint64_t needs) {
   finding g = {.f = *f, .fails = fails};
@@ -74,7 +76,7 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   keep(out->at, &out->n, &g, 0);
 }
 
-/* A fault after those of the view. */
+/* Tries a fault in addition to those of the view. */
 static size_t with(mx_fault out[MX_FAULTS + 1], const view *v, const mx_fault *f) {
   memcpy(out, v->first, v->n_first * sizeof *out);
   out[v->n_first] = *f;
@@ -85,7 +87,7 @@ static int spoils_nan(const view *v, size_t k) { return v->r.stats[k].has_nan ||
 
 /* ---- scales */
 
-/* The number that every seen code of an ordinary block is above what a trial gives; 0 if there is none. */
+/* The difference between every code that was seen in an ordinary block and what a trial gives, if it is one number; otherwise 0. */
 static int shift_of(const view *v) {
   int by = 0;
   for (size_t k = 0; k < v->r.down * v->r.across; k++) {
@@ -123,7 +125,7 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   judge(out, v, o, f, bits, state, 0, fails, needs);
 }
 
-/* used: faults of the scale that the elements are divided by; else of what is stored alone. */
+/* With `used` the faults of the scale that the elements are divided by are tried, otherwise those of the stored scale. */
 static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
   *out = (findings){.n = 0};
@@ -149,7 +151,7 @@ static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
 
 /* ---- elements */
 
-/* Codes under seen scales, or under the run's own; rows of the sample alone, until it looks right there. */
+/* Compares codes under the stored scales, or under the run's own; at first only in the sampled rows, until all is right there. */
 static void try_codes(findings *out, view *v, int seen, const option *o, const mx_fault *f, double bits, uint8_t *state) {
   mx_fault all[MX_FAULTS + 1];
   fault_run *r = &v->r;
@@ -211,7 +213,7 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
 
 /* ---- blocks as a whole */
 
-/* State of each block: its scale and codes with a change, against those without it. */
+/* The state of each block: its scale and codes with a change, compared with those without it. */
 static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const view *v, const uint32_t *scales, const uint8_t *codes) {
   const fault_run *r = &v->r;
   *fails = 0;
@@ -273,7 +275,7 @@ static int same_tensor_scale(const mx_sample *s, const fault_run *r) {
   return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
 }
 
-/* Does the spec with the faults give every byte of sample s? With count, what the plain spec leaves is counted instead. */
+/* Does the spec with the faults give every byte of sample s? With `count`, what the plain spec leaves unexplained is counted instead. */
 static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
   shortage *lack = e->until.lack;
   fault_run r;
@@ -312,7 +314,8 @@ static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *fa
 
 static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
 
-/* The tensor's maximum is one number, which every part that holds the largest element gives, and other faults may. */
+/* The tensor's maximum is a single number. Every part that holds the largest element gives it, and other faults may give it too, so it is tried in
+ * several ways. */
 static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
   if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
   const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
@@ -323,7 +326,7 @@ static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, si
   h->n_tensor++;
 }
 
-/* The faults become the answer if they cost less than the best so far and give every byte. */
+/* Makes the faults the answer if they cost less than the best so far and give every byte. */
 static void offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
   if (!n || n > MX_FAULTS) return;
   note_tensor(h, spec, faults, n);
@@ -345,7 +348,8 @@ typedef struct base {
   uint64_t print;
 } base;
 
-/* A second fault after those of the view, or the first one: scales and elements apart. deeper: what is moved, and two of one side too. */
+/* Searches for a second fault after those of the view, or for the first one, scales and elements separately. With `deeper` also faults that move
+ * things, and two faults of one side. */
 static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
   const size_t cells = v->rows * v->s->cols;
   uint8_t *state = noted(malloc(cells + 1), h->e->until.lack);
@@ -395,7 +399,7 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
       for (size_t k = 0; k < found[4].n; k++)
         offer(h, b->preset, &b->spec, all, with(all, v, &found[4].at[k].f), cost + found[4].at[k].cost, found[4].at[k].held);
     }
-    /* Two of one side: the one that mends most first. */
+    /* Tries two faults of one side; the one that mends most comes first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
       for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++) {
         view *next = noted(malloc(sizeof *next), h->e->until.lack);
@@ -410,7 +414,7 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
   free(state);
 }
 
-/* Faults of the input, the rotation and the tensor's maximum: each gives the rest of the search another start. */
+/* Tries faults of the input, of the rotation and of the tensor's maximum, each of which gives the rest of the search another start. */
 static void explain_early(hunt *h, const base *b, view *plain) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
   uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->e->until.lack);
@@ -479,10 +483,10 @@ static uint64_t print_of(const view *v) {
   return h;
 }
 
-/* Tensor scales that are so many times apart follow two conventions: max|X|, that by 2688, 2688 by that. */
+/* Two tensor scales that are this many times apart follow different conventions: max|X|, max|X| / 2688 or 2688 / max|X|. */
 static const double ALIKE = 64;
 
-/* Of a fault that changes the input or the tensor's maximum the tensor scale is about what it should be. */
+/* Has the tensor scale the convention of the run? A fault of the input or of the tensor's maximum changes it only a little. */
 static int same_convention(const mx_sample *s, const fault_run *r) {
   const double made = (double)r->plan.tensor_scale, seen = (double)s->tensor_scale;
   return r->plan.has_tensor_scale && made > 0 && seen > made / ALIKE && seen < made * ALIKE;
@@ -502,7 +506,7 @@ static int look_at(base *b, const mx_sample *s, effort *e) {
   return ok;
 }
 
-/* By what either side leaves, by what both leave, by what is left where scales stand in another place. */
+/* Ranks presets by what the better side leaves, by what both sides leave, and by what is left if scales may stand in another place. */
 static double merit(const base *b, int by) {
   switch (by) {
   case 1:
@@ -519,7 +523,7 @@ static int better(const void *items, size_t i, size_t j, int by) {
   return j == MXI_NO_BASE || merit(&b[i], by) < merit(&b[j], by);
 }
 
-/* Where a fault leaves nothing right, as of the input, ranks say nothing: the nearest of those that people know comes first. */
+/* If a fault leaves nothing right, as one of the input does, ranks mean nothing; then the nearest of the well-known presets comes first. */
 static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   static const size_t of_each[] = {3, 4, 1};
   size_t chosen = 0, known = n;
@@ -529,7 +533,7 @@ static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
   return mxi_choose_bases(out, chosen, MOST_BASES, b, n, of_each, 3, better); /* what one side leaves tells most */
 }
 
-/* Presets that the shapes allow, those that give the same here once; or one of them. */
+/* Lists the presets that the shapes allow, one of those that give the same bytes here; or a single one. */
 static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
   for (int known = 1; known >= 0; known--)
@@ -549,14 +553,14 @@ static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t l
   return count;
 }
 
-/* How far each pass goes, and over how many bases. */
+/* How far each pass goes, and how many bases it tries. */
 typedef enum pass { PASS_PLAIN, PASS_EARLY, PASS_DEEP, PASSES } pass;
 static const size_t bases_of_pass[PASSES] = {MOST_BASES, 4, 3};
 
-/* An answer of so many bits, one fault without a constant, is not made better by another base. */
+/* An answer of at most so many bits, one fault without a constant, cannot be improved by another base. */
 static const double CHEAP = 20;
 
-/* Over each of the chosen bases; the cheapest answer of the first pass that has one. */
+/* Searches over each of the chosen bases, and takes the cheapest answer of the first pass that has one. */
 static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n, pass how) {
   const mx_sample *s = &h->samples[h->largest];
   for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
@@ -574,11 +578,11 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
   }
 }
 
-/* A rotation is searched behind only if at most this share of the scales, or of the elements, is wrong with it: a larger share lets rotations in that
- * are not there, and each costs a whole search; a smaller one loses rotated kernels whose fault is wide. */
+/* A rotation is tried in front only if at most this share of the scales, or of the elements, is wrong with it. A larger share admits rotations
+ * that are not there, each of which costs a whole search; a smaller one loses rotated kernels whose fault acts widely. */
 static const double MOST_WRONG_ROTATED = 0.02;
 
-/* The chosen bases with a rotation in front, where scales or elements then come near. */
+/* Tries the chosen bases with a rotation in front, if scales or elements then come near. */
 static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t n) {
   static const uint32_t sizes[] = {16, 32, 64, 128};
   const mx_sample *s = &h->samples[h->largest];

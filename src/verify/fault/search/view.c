@@ -7,7 +7,7 @@
 
 #include "verify/trial/trial.h"
 
-/* Passes over the elements that an opening costs. */
+/* How many passes over the elements it costs to open a view. */
 enum { VIEW_OPENS = 2 };
 
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
@@ -26,7 +26,7 @@ static void read_seen(view *v) {
   }
 }
 
-/* Rows of blocks to look at: most of them with something wrong, spread over the data. */
+/* Chooses block rows to examine: most of them with something wrong, spread over the data. */
 static void choose_sample(view *v) {
   const fault_run *r = &v->r;
   enum { WRONG = VIEW_ROWS * 3 / 4 };
@@ -47,7 +47,7 @@ static void choose_sample(view *v) {
   free(bad);
 }
 
-/* The maximum of all of the sample where a part of it is looked at. */
+/* Sets the maximum of the whole sample if only a part of it is examined. */
 static float whole_amax(const view *v, const mx_spec *spec) {
   float amax = v->r.amax;
   const mx_sample *s = v->s;
@@ -81,7 +81,7 @@ int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fau
   read_seen(v);
   if (mxi_fault_scales(&v->r, v->scales)) return 0;
   for (size_t k = 0; k < blocks; k++) v->scales_wrong += v->scales[k] != v->seen[k];
-  /* The sample first of every so many rows, to count what is wrong; then of wrong ones. */
+  /* Opens a view of the sample: first of one in so many rows, to count what is wrong; then of rows that are wrong. */
   const size_t step = v->r.down / VIEW_COUNTED + 1;
   for (size_t d = 0; d < v->r.down; d += step) {
     mxi_fault_codes(&v->r, v->codes, v->seen, d, d + 1);

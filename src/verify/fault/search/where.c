@@ -1,11 +1,12 @@
-/* Finds the region of a fault. Families of regions in the order of what they cost; the first that separates the cells is it. */
+/* Finds the region of a fault. The families of regions are tried in the order of what they cost; the first that separates the cells that need the
+ * fault from those that it spoils is taken. */
 #include "verify/fault/search/where.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What each kind of number of a cell is counted in: cells that need the fault, and cells that it spoils. */
+/* For each kind of number of a cell, how many cells with that number need the fault and how many it spoils. */
 typedef struct numbers {
   uint64_t extent;
   uint8_t *needs, *spoiled; /* [extent], over the half for fitting */
@@ -32,7 +33,7 @@ static int is_in(const cells *c, const mx_region *g, cell at) {
   return c->elements ? mxi_fault_element_in(&c->v->r, g, at.row, at.col) : mxi_fault_block_in(&c->v->r, g, at.d, at.a);
 }
 
-/* Does the region hold all that need the fault and none that it spoils, in both halves? */
+/* Does the region hold all cells that need the fault and none that it spoils, in both halves of the data? */
 static int separates(const cells *c, const mx_region *g) {
   const size_t n = n_cells(c);
   for (size_t i = 0; i < n; i++)
@@ -72,7 +73,7 @@ static uint64_t extent_of(const cells *c, int of) {
   }
 }
 
-/* Fill in who needs and who is spoiled, over the half for fitting. */
+/* Fills in which cells need the fault and which it spoils, over the half of the data that is fitted to. */
 static int read_numbers(numbers *n, const cells *c, int of) {
   *n = (numbers){.extent = extent_of(c, of)};
   n->needs = noted(calloc(n->extent + 1, 1), c->v->e->until.lack);
@@ -87,7 +88,7 @@ static int read_numbers(numbers *n, const cells *c, int of) {
   return n->needs && n->spoiled;
 }
 
-/* Numbers i mod n that need it, if none of them is spoiled as well. n * 2 must not pass the extent. */
+/* The residues i mod n that need the fault, if it spoils none of them. n * 2 must not exceed the extent. */
 static int modular(mx_region *g, const numbers *n, uint32_t modulus) {
   uint8_t spoiled[MX_REGION_MOST] = {0};
   *g = (mx_region){.of = g->of, .modulus = modulus};
@@ -100,7 +101,7 @@ static int modular(mx_region *g, const numbers *n, uint32_t modulus) {
   return 1;
 }
 
-/* From the least number that needs it to the largest; to the ends where nothing speaks against that. */
+/* The interval from the smallest number that needs the fault to the largest, extended to the ends if nothing contradicts that. */
 static int interval(mx_region *g, const numbers *n) {
   *g = (mx_region){.of = g->of, .first = UINT64_MAX};
   for (uint64_t i = 0; i < n->extent; i++)
@@ -121,7 +122,7 @@ static int interval(mx_region *g, const numbers *n) {
   return 1;
 }
 
-/* Runs of 1 in the set: each costs two numbers. */
+/* Counts the runs of 1 in the set; each costs two numbers. */
 static double set_cost(const mx_region *g) {
   double runs = 0;
   for (uint32_t i = 0; i < g->modulus; i++) runs += g->set[i] && (!i || !g->set[i - 1]);
@@ -168,7 +169,7 @@ int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const
       }
       for (uint32_t m = 2; counted[k] != MX_REGION_SCALE && m <= MX_REGION_MOST && m <= n.extent; m *= 2) {
         g.of = counted[k];
-        /* A set as long as the extent is a list, and lists are for elements of a block. */
+        /* A set as long as the extent is a list, and lists are only for elements of a block. */
         if (m * 2 > n.extent && counted[k] != MX_REGION_ELEMENTS) break;
         if (modular(&g, &n, m) && set_cost(&g) < least && separates(&c, &g)) best = g, least = set_cost(&g);
       }
