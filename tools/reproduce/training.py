@@ -5,8 +5,8 @@
     training.py REPORTS - NAME...      prints the sections of these sweeps and writes nothing
 
 REPORTS has NAME.json (mxgold report --json) and NAME.jsonl (results.jsonl) for each sweep configs/findings/NAME.json that was run. A name without them keeps the
-section and the claims that PAGE has of it, so that sweeps can be added one at a time; one that PAGE has not either is listed as not run. No figure stands here:
-every one comes from the reports."""
+section and the claims that PAGE has of it, so that sweeps can be added one at a time; one that PAGE has not either is listed as not run. No figure stands here or
+in training.md: every one comes from the reports."""
 
 import csv
 import json
@@ -150,6 +150,23 @@ def summary(shown, claimed):
     return out
 
 
+def fill(text, rendered):
+    """{{SWEEP: ARMS}} becomes the figure that the sweep's section has of it: the difference of a claim, what an arm is behind FP32, or a knob's effect."""
+
+    def figure(of):
+        name, what = of[1], of[2]
+        if name not in rendered:
+            return "(not run here)"
+        for cells in (line[2:-2].split(" | ") for line in rendered[name] if line.startswith("| ")):
+            if cells[0] == what or cells[0].partition(" (")[0] == what:
+                return cells[2] if cells[1].isdigit() else cells[1]
+            if len(cells) > 3 and cells[2].partition(", within ")[0] == what:
+                return cells[3]
+        raise SystemExit(f"training.md: {name} has no figure of '{what}'")
+
+    return re.sub(r"\{\{([\w-]+): (.*?)\}\}", figure, text)
+
+
 def write_results(name):
     with open(os.path.join(reports, name + ".jsonl")) as f:
         rows = [json.loads(line) for line in f]
@@ -166,14 +183,15 @@ if page == "-":
 old, sections, claimed = read_page()
 shown = [n for n in names if is_there(n) or n in sections]
 absent = [n for n in names if n not in shown]
+rendered = {n: section(n) if is_there(n) else sections[n] for n in shown}
 with open(os.path.join(HERE, "training.md")) as f:
-    head = f.read().rstrip().split("\n")
+    head = fill(f.read(), rendered).rstrip().split("\n")
 claims_told = ["", "## Claims", ""] + summary(shown, claimed)
 lines = head + claims_told + ["## Sweeps", ""]
 for name in shown:
     if is_there(name):
         write_results(name)
-    lines += section(name) if is_there(name) else sections[name]
+    lines += rendered[name]
 if absent:
     lines += ["### Not run here", ""] + [f"- {n}: {load(SWEEPS, n + '.json').get('about', '')} `make reproduce ONLY={n}`" for n in absent] + [""]
 with open(page + ".new", "w") as f:
