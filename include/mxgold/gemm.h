@@ -128,7 +128,7 @@ mx_status mx_gemm_raw(const mx_gemm_problem *problem, mx_error *err);
  *  j. So is every partial sum, and none exceeds the sum of the magnitudes; if that is at most 2^(low + bits), each has at most `bits` bits.
  *  Exponents stay in the normal range. The tensor scales come after the sum and take no part. MX_ERR_ARG (NULL, bits outside 1..24),
  *  MX_ERR_SHAPE, MX_ERR_NOMEM.
- *  Oracle: tests/test_gemm.c sums such products in random orders. */
+ *  Oracle: tests/test_gemm_order.c sums such products in random orders. */
 mx_status mx_gemm_order_free(int *free_of_order, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                              unsigned bits);
 
@@ -168,8 +168,8 @@ typedef struct mx_gemm_family {
  *  and units that align sums of P products by the exponents of the scales alone if elements other than e2m1 fall below 1. Both ends are NaN if
  *  the sum has a NaN, and [-Inf, Inf] if a partial sum may overflow; a device may then give NaN as well.
  *  lo, hi  binary32 [batch][M][ld]. options->model is ignored and options->out must be MX_F32. Errors as mx_gemm().
- *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, with one cut by a factor 1 + f for each term.   Oracle:
- tests/test_gemm.c, tests/test_gemm_fused.c:
+ *  Threads: reentrant. Source: Higham, Accuracy and Stability, sec. 4.2, with one cut by a factor 1 + f for each term.
+ *  Oracle: tests/test_gemm_order.c, tests/test_gemm_fused.c:
  *  every other model lies inside. */
 mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, const mx_spec *a_spec, const mx_tensor *b, const mx_spec *b_spec,
                         const mx_gemm_options *options, const mx_gemm_family *family, mx_error *err);
