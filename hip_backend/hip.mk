@@ -63,7 +63,7 @@ $(HIP_B)/example/%.s: examples/%.hip $(HIP_HDR) $(wildcard $(HIP)/without_rocm/h
 HIP_CXX    = $(CXX) -std=c++17 $(OPT) -g $(HIP_WARN) $(HIP_FP) $(HIP_INC) -DMXH_HOST=1 $(OMP) $(SAN)
 HIP_OBJ   := $(patsubst %,$(B)/hip/%.o,$(addprefix run/,plan device device_dl ops ops_fast host_lanes) $(addprefix compare/,diff golden portable quantize values fast gemm))
 HIP_KOBJ  := $(patsubst $(HIP)/%.hip,$(B)/hip/%.o,$(HIP_PORTABLE))
-HIP_SUITE := $(B)/obj/tests/lib/suites.o $(B)/obj/tests/lib/mixtures.o
+HIP_SUITE := $(patsubst %,$(B)/obj/tests/lib/%.o,suites mixtures product_inputs)
 
 $(B)/hip/%.o: $(HIP)/%.cc $(HIP_HDR) | deps
 	@mkdir -p $(@D)

@@ -52,7 +52,7 @@ struct mxh_run {
   std::vector<mxh_row> rows;
   gfx950_profile *profile;  /* what native.cc found; NULL: the device is not a gfx950 */
   const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
-  bool quick;               /* a few cases of each suite (the rehearsal) */
+  bool quick;               /* a part of the cases of each row, and of every row some: rehearsals, on the host runtime alone */
   int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */
   bool counting;            /* parts first_part to last_part alone, on a device that does nothing: how many cases there are */
   int last_part;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 extern "C" {
+#include "tests/lib/product_inputs.h"
 #include "tests/lib/suites.h"
 }
 
@@ -48,6 +49,7 @@ void golden::gemm() {
     for (int i = 0; i < 2; i++)
       if (!read_keys(&spec[i], pair[i], nullptr)) abort();
     for (suite s : {SUITE_RANDOM, SUITE_TIES, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS}) {
+      if (left_out(run, (size_t)(&pair - pairs) + (size_t)s)) continue;
       size_t rows, cols, rows_b, cols_b;
       float *x = suite_make(&rows, &cols, s, &spec[0], &plain),
             *y = suite_make(&rows_b, &cols_b, s == SUITE_SPECIAL ? SUITE_RANDOM : s, &spec[1], &plain);
@@ -161,74 +163,38 @@ void golden::gemm_wide_sticky() {
   one_gemm("product, f32_block", "quotients at ties", a, &none, b, &encode, &o);
 }
 
-/* The products of golden/HASHES (tests/lib/products.c makes the same operands) under the two models, by digest. */
+/* The products of golden/HASHES under the two models, by digest. */
 void golden::golden_products() {
-  enum { M = 3, N = 4, K = 104 };
-  static const char *const nvfp4 = "scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv",
-                           *const hif4 = "elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4";
-  static const struct {
-    const char *name, *keys[2];
-  } mixes[] = {{"mxfp4*mxfp4", {"", ""}},
-               {"nvfp4*nvfp4", {nvfp4, nvfp4}},
-               {"mxfp8-e4m3*mxfp8-e5m2", {"elem=e4m3", "elem=e5m2"}},
-               {"mxfp6-e2m3*mxfp6-e3m2", {"elem=e2m3", "elem=e3m2"}},
-               {"mxint8*mxfp8-e4m3", {"elem=int8", "elem=e4m3"}},
-               {"e2m1-e4m3*e2m1-ue5m3", {"scale=e4m3 scale.rule=value", "scale=ue5m3 scale.rule=value"}},
-               {"e4m3fnuz*mxfp4", {"elem=e4m3fnuz", ""}},
-               {"hif4*hif4", {hif4, hif4}},
-               {"none*mxfp8-e4m3", {"elem=none", "elem=e4m3"}},
-               {"e2m1-fp32*e2m1-e4m3-encode", {"scale=fp32 scale.rule=value", "scale=e4m3 scale.rule=value scale.form=encode"}}};
-  static const char *const inputs[] = {"near", "cancel", "wide", "nonfinite", "after"};
-  enum { NEAR, CANCEL, WIDE, NONFINITE, AFTER };
-  static const float alpha = 0.75f, beta = -1.5f, bias[N] = {1, -2, 0.3f, 1e-3f}, c[M * N] = {1, 2, 3, 4, -5, 6, 7, 8, 9, 1e-4f, 1e6f, -0.0f};
+  static const char row[] = "product, digests of golden/HASHES";
+  enum { M = PRODUCT_M, N = PRODUCT_N, K = PRODUCT_K };
   if (hashes.empty()) return;
-  for (const auto &mix : mixes)
-    for (int kind = NEAR; kind <= AFTER; kind++) {
+  for (const product_mix &mix : product_mixes)
+    for (int kind = 0; kind < PRODUCT_KINDS; kind++) {
       mx_spec spec[2] = {};
       mx_tensor t[2];
       for (int side = 0; side < 2; side++) {
         const size_t rows = side ? N : M;
         if (mx_spec_parse(&spec[side], mix.keys[side], nullptr)) abort();
-        std::vector<float> x(rows * K);
-        uint64_t state = 0x6D6D6178 + 2 * (uint64_t)kind + (uint64_t)side;
-        auto draw = [&state] {
-          state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-          return (uint32_t)(state >> 33);
-        };
-        for (size_t i = 0, size = 0; i < x.size(); i++) {
-          const size_t k = i % K;
-          int sum = -2 * 0x7FFF;
-          for (int n = 0; n < 4; n++) sum += (int)(draw() & 0x7FFF);
-          if (k % 16 == 0) size = draw() % (kind == WIDE ? 68 : 14);
-          x[i] = ldexpf((float)sum, (kind == WIDE ? 16 : -14) - (int)size * (kind == WIDE ? 2 : 1));
-          if (kind == CANCEL && k >= K / 2 && draw() % 8) x[i] = side ? x[i - K / 2] : -x[i - K / 2];
-          if (kind == NONFINITE && i == (side ? 80u : 50u)) x[i] = side ? INFINITY : NAN;
-        }
-        if (mx_tensor_alloc(&t[side], rows, K, &spec[side]) ||
-            run->oracle->quantize(&t[side], x.data(), rows, K, K, &spec[side], nullptr, nullptr))
+        float *x = product_operand(kind, rows, side);
+        if (mx_tensor_alloc(&t[side], rows, K, &spec[side]) || run->oracle->quantize(&t[side], x, rows, K, K, &spec[side], nullptr, nullptr))
           abort();
+        free(x);
       }
       for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
-        const std::string name = std::string(mix.name) + " " + inputs[kind];
+        const std::string name = std::string(mix.name) + " " + product_kinds[kind];
         mx_gemm_options o = {};
         o.model = model;
-        if (kind == AFTER) {
-          o.alpha = &alpha;
-          o.beta = &beta;
-          o.c = c;
-          o.bias = bias;
-          o.out = MX_F16;
-        }
+        product_after(&o, kind);
         float d[M * N];
         char text[33];
-        mxh_begin(run, "product, digests of golden/HASHES", name);
+        mxh_begin(run, row, name);
         if (mxh_gemm(run->dev, d, &t[0], &spec[0], &t[1], &spec[1], &o)) {
-          failed(run, "product, digests of golden/HASHES", name);
+          failed(run, row, name);
           continue;
         }
         mx_digest(text, d, M * N * mx_dtype_bytes(o.out));
         auto h = hashes.find(std::string("gemm:") + mx_gemm_model_name(model) + " " + name);
-        mxh_count(run, "product, digests of golden/HASHES", 1, h == hashes.end() || h->second != text, name);
+        mxh_count(run, row, 1, h == hashes.end() || h->second != text, name);
       }
       for (auto &one : t) mx_tensor_free(&one);
     }

@@ -13,6 +13,10 @@ namespace mxh_portable {
 /* A failed call counts as a difference: nothing passes by not running. */
 bool failed(mxh_run *run, const char *operation, const std::string &what);
 
+/* Of a run's presets, suites, mixtures and kinds of outputs one in so many, by the first `turn`s that are multiples of it. */
+enum { QUICK_PART = 8 };
+inline bool left_out(const mxh_run *run, size_t turn) { return run->quick && turn % QUICK_PART; }
+
 struct tensor {
   mx_tensor t = {};
   tensor(size_t rows, size_t cols, const mx_spec *spec) {
