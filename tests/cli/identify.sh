@@ -137,7 +137,8 @@ for kind, name in (("h", "i2"), ("i", "i4"), ("q", "i8")):
     npy(name + ".npy", "<" + name, (rows, kb), struct.pack("<%d%s" % (rows * kb, kind), *s))
 for name in ("<i4", "<u4"): npy("words" + name[1:] + ".npy", name, (rows, kb // 4), bytes(s))
 PY
-"$mxgold" identify --quick --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
+# Another layout is tried when the time of the one at hand is over: a short limit, since that time tells nothing.
+"$mxgold" identify --quick --seconds 3 --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
 for wide in i2 i4 i8 wordsi4 wordsu4; do
   "$mxgold" identify --quick --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
 done
@@ -239,7 +240,7 @@ head = {"input": {"dtype": "F32", "shape": [48, 64], "data_offsets": [0, len(x)]
 text = json.dumps(head).encode()
 open("odd.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + x + bytes(codes) + values)
 PY
-differs "values of e8m0" "$mxgold" identify --output odd.safetensors --quick --seconds 4
+differs "values of e8m0" "$mxgold" identify --output odd.safetensors --quick --seconds 2
 [ "$(sed -n 's/^scales that differ *//p' "$scratch/stdout")" -le 3 ] || fail "scales as values: $(cat "$scratch/stdout")"
 [ "$(sed -n 's/^codes that differ *//p' "$scratch/stdout")" -le 67 ] || fail "scales as values: $(cat "$scratch/stdout")"
 
