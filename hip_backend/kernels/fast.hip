@@ -171,8 +171,7 @@ MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
 }
 
 /* Largest magnitude where a NaN and an Inf count as they are. */
-MXH_KERNEL(mxh_amax_fast, fast_amax_args, a, 256) {
-  MXH_SHARED(uint32_t, most, 256);
+MXH_KERNEL(mxh_amax_fast, fast_amax_args, a, MXD_BLOCK_LARGEST) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   const mxh_ptr<const mxd_float4> x = mxh_as<const mxd_float4>(a.x);
   const unsigned t = mxh_thread_id();
@@ -184,13 +183,8 @@ MXH_KERNEL(mxh_amax_fast, fast_amax_args, a, 256) {
       best = b > best ? b : best;
     }
   }
-  most[t] = best;
-  mxh_barrier();
-  for (unsigned half = mxh_block_size() / 2; half; half /= 2) {
-    if (t < half && most[t + half] > most[t]) most[t] = (uint32_t)most[t + half];
-    mxh_barrier();
-  }
-  if (t == 0) mxh_atomic_max(a.amax, (uint32_t)most[0] > 0x7F800000u ? 0x7FC00000u : (uint32_t)most[0]);
+  const uint32_t most = mxd_block_largest(best);
+  if (t == 0) mxh_atomic_max(a.amax, most > 0x7F800000u ? 0x7FC00000u : most);
 }
 
 MXH_KERNEL(mxh_copy, copy_args, a, 256) {

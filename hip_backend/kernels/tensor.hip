@@ -2,8 +2,7 @@
  * host. */
 #include "hip_backend/kernels/device/tile.h"
 
-MXH_KERNEL(mxh_amax, amax_args, a, 256) {
-  MXH_SHARED(uint32_t, most, 256);
+MXH_KERNEL(mxh_amax, amax_args, a, MXD_BLOCK_LARGEST) {
   const mxd_plan &p = mxh_ref(a.plan);
   const uint64_t n = p.rows * p.cols, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   const unsigned t = mxh_thread_id();
@@ -14,13 +13,8 @@ MXH_KERNEL(mxh_amax, amax_args, a, 256) {
     const uint32_t bits = mxd_isnan(m) ? 0x7FC00000u : mxh_bits<uint32_t>((float)m);
     if (bits > best) best = bits;
   }
-  most[t] = best;
-  mxh_barrier();
-  for (unsigned half = mxh_block_size() / 2; half; half /= 2) {
-    if (t < half && most[t + half] > most[t]) most[t] = (uint32_t)most[t + half];
-    mxh_barrier();
-  }
-  if (t == 0) mxh_atomic_max(a.amax, most[0]);
+  const uint32_t most = mxd_block_largest(best);
+  if (t == 0) mxh_atomic_max(a.amax, most);
 }
 
 /* SPEC 3.5: one lane. */

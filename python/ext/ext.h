@@ -105,6 +105,15 @@ typedef struct mxp_result {
 int mxp_result_make(mxp_result *out, mxp_state *state, mxp_out dtype, int n_dims, const Py_ssize_t *shape);
 /** The array, owned by the caller; or with failed set NULL, and the array is dropped. */
 PyObject *mxp_result_end(mxp_result *out, int failed);
+/** Arrays of a quantised matrix while they are filled: codes, scales and, if it has any, micro-scales, of t's sizes. */
+typedef struct mxp_parts {
+  mxp_result codes, scales, micro;
+} mxp_parts;
+int mxp_parts_make(mxp_parts *out, mxp_state *state, const mx_tensor *t, const mx_spec *spec);
+/** The same filled with what t has. */
+int mxp_parts_of(mxp_parts *out, mxp_state *state, const mx_tensor *t, const mx_spec *spec);
+/** Ends all three, the micro-scales NULL where there are none. */
+void mxp_parts_end(PyObject *out[3], mxp_parts *parts, int failed);
 /** One float32 as an array of no dimensions, bit for bit: a conversion would lose a subnormal where the caller flushes them. NULL with an exception. */
 PyObject *mxp_scalar(mxp_state *state, float value);
 /** The float32 of such an array or of a numpy.float32, bit for bit; of any other number, rounded. */

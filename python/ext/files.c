@@ -278,29 +278,14 @@ static PyObject *read_quantized(PyObject *module, PyObject *from) {
   Py_DECREF(path);
   if (status) return mxp_raise(status, NULL, err.text);
   const mx_tensor *t = &q.tensor;
-  const int plain = q.spec.elem == MX_ELEM_NONE;
-  const Py_ssize_t codes[2] = {(Py_ssize_t)t->rows, (Py_ssize_t)(plain ? t->cols : t->code_stride)},
-                   scales[3] = {(Py_ssize_t)t->scale_rows, (Py_ssize_t)t->scale_cols, 3};
-  mxp_result c = {0}, s = {0}, m = {0};
-  int failed = mxp_result_make(&c, state, plain ? MXP_F32 : MXP_U8, 2, codes) ||
-               mxp_result_make(&s, state,
-                               t->scale_bytes == 1             ? MXP_U8
-                               : t->scale_bytes == 2           ? MXP_U16
-                               : q.spec.scale == MX_SCALE_FP32 ? MXP_F32
-                                                               : MXP_U32,
-                               2, scales) ||
-               (t->micro && mxp_result_make(&m, state, MXP_U8, 3, scales)) || !(spec = mxp_spec_new(state, &q.spec, NULL)) ||
-               !(shape = PyTuple_New(q.n_dims));
+  mxp_parts filled = {0};
+  PyObject *parts[3];
+  int failed = mxp_parts_of(&filled, state, t, &q.spec) || !(spec = mxp_spec_new(state, &q.spec, NULL)) || !(shape = PyTuple_New(q.n_dims));
   for (int i = 0; !failed && i < q.n_dims; i++) {
     PyObject *length = PyLong_FromUnsignedLongLong(q.shape[i]);
     failed = !length || PyTuple_SetItem(shape, i, length);
   }
-  if (!failed) {
-    if (c.view.len) memcpy(c.data, t->codes, (size_t)c.view.len);
-    if (s.view.len) memcpy(s.data, t->scales, (size_t)s.view.len);
-    if (t->micro && m.view.len) memcpy(m.data, t->micro, (size_t)m.view.len);
-  }
-  PyObject *parts[3] = {mxp_result_end(&c, failed), mxp_result_end(&s, failed), mxp_result_end(&m, failed)};
+  mxp_parts_end(parts, &filled, failed);
   PyObject *scale = t->has_tensor_scale ? mxp_scalar(state, t->tensor_scale) : Py_NewRef(Py_None);
   if (!failed && scale)
     out = Py_BuildValue("(OOOOOOss)", parts[0], parts[1], parts[2] ? parts[2] : Py_None, scale, spec, shape,

@@ -57,25 +57,10 @@ static void keep(void *self, int q, const mx_tensor *t, const mx_spec *spec) {
 
 /* Quantized of a kept operand. */
 static PyObject *operand(mxp_state *state, const mx_tensor *t, const mx_spec *spec) {
-  const int plain = spec->elem == MX_ELEM_NONE;
-  const Py_ssize_t codes[2] = {(Py_ssize_t)t->rows, (Py_ssize_t)(plain ? t->cols : t->code_stride)},
-                   scales[3] = {(Py_ssize_t)t->scale_rows, (Py_ssize_t)t->scale_cols, 3};
-  mxp_result c = {0}, s = {0}, m = {0};
-  PyObject *out = NULL, *spec_object = mxp_spec_new(state, spec, NULL);
-  const int failed = !spec_object || mxp_result_make(&c, state, plain ? MXP_F32 : MXP_U8, 2, codes) ||
-                     mxp_result_make(&s, state,
-                                     t->scale_bytes == 1            ? MXP_U8
-                                     : t->scale_bytes == 2          ? MXP_U16
-                                     : spec->scale == MX_SCALE_FP32 ? MXP_F32
-                                                                    : MXP_U32,
-                                     2, scales) ||
-                     (t->micro && mxp_result_make(&m, state, MXP_U8, 3, scales));
-  if (!failed) {
-    memcpy(c.data, t->codes, (size_t)c.view.len);
-    memcpy(s.data, t->scales, (size_t)s.view.len);
-    if (t->micro) memcpy(m.data, t->micro, (size_t)m.view.len);
-  }
-  PyObject *parts[3] = {mxp_result_end(&c, failed), mxp_result_end(&s, failed), mxp_result_end(&m, failed)};
+  mxp_parts filled = {0};
+  PyObject *parts[3], *out = NULL, *spec_object = mxp_spec_new(state, spec, NULL);
+  const int failed = !spec_object || mxp_parts_of(&filled, state, t, spec);
+  mxp_parts_end(parts, &filled, failed);
   PyObject *scale = t->has_tensor_scale ? mxp_scalar(state, t->tensor_scale) : Py_NewRef(Py_None);
   PyObject *shape = Py_BuildValue("(nn)", (Py_ssize_t)t->rows, (Py_ssize_t)t->cols), *dtype = PyUnicode_FromString("float32");
   if (!failed && scale && shape && dtype)

@@ -7,13 +7,8 @@
 /* Arrays of a quantised matrix, while they are filled. */
 typedef struct made {
   mx_tensor t;
-  mxp_result codes, scales, micro;
+  mxp_parts parts;
 } made;
-
-static mxp_out scale_type(const mx_tensor *t, const mx_spec *spec) {
-  if (t->scale_bytes == 1) return MXP_U8;
-  return t->scale_bytes == 2 ? MXP_U16 : spec->scale == MX_SCALE_FP32 ? MXP_F32 : MXP_U32;
-}
 
 static int make(made *m, mxp_state *state, size_t rows, size_t cols, const mx_spec *spec) {
   const mx_status status = mx_tensor_layout(&m->t, rows, cols, spec);
@@ -22,16 +17,10 @@ static int make(made *m, mxp_state *state, size_t rows, size_t cols, const mx_sp
     return -1;
   }
   mx_tensor *t = &m->t;
-  const int plain = spec->elem == MX_ELEM_NONE;
-  const Py_ssize_t codes[2] = {(Py_ssize_t)rows, (Py_ssize_t)(plain ? cols : t->code_stride)},
-                   scales[3] = {(Py_ssize_t)t->scale_rows, (Py_ssize_t)t->scale_cols, 3};
-  if (mxp_result_make(&m->codes, state, plain ? MXP_F32 : MXP_U8, 2, codes) ||
-      mxp_result_make(&m->scales, state, scale_type(t, spec), 2, scales) ||
-      (spec->scale_rule == MX_SCALE_RULE_HIF4 && mxp_result_make(&m->micro, state, MXP_U8, 3, scales)))
-    return -1;
-  t->codes = m->codes.data;
-  t->scales = m->scales.data;
-  t->micro = m->micro.data;
+  if (mxp_parts_make(&m->parts, state, t, spec)) return -1;
+  t->codes = m->parts.codes.data;
+  t->scales = m->parts.scales.data;
+  t->micro = m->parts.micro.data;
   return 0;
 }
 
@@ -50,7 +39,8 @@ static PyObject *shape_of(const mxp_array *x, int transposed, size_t rows, size_
 
 /* Quantized(codes, scales, tensor_scale, spec, shape, dtype, micro) from what was made; takes the three arrays. */
 static PyObject *quantized(mxp_state *state, made *m, PyObject *spec, PyObject *shape, const char *dtype, PyObject *like, int failed) {
-  PyObject *parts[3] = {mxp_result_end(&m->codes, failed), mxp_result_end(&m->scales, failed), mxp_result_end(&m->micro, failed)}, *out = NULL;
+  PyObject *parts[3], *out = NULL;
+  mxp_parts_end(parts, &m->parts, failed);
   for (int i = 0; i < 3 && like && !PyErr_Occurred(); i++) parts[i] = mxp_like(state, parts[i], like);
   PyObject *type = failed ? NULL : PyUnicode_InternFromString(dtype);
   PyObject *scale = failed ? NULL : m->t.has_tensor_scale ? mxp_scalar(state, m->t.tensor_scale) : Py_NewRef(Py_None);

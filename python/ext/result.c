@@ -66,3 +66,38 @@ PyObject *mxp_like(mxp_state *state, PyObject *result, PyObject *like) {
   Py_DECREF(result);
   return other;
 }
+
+static mxp_out scale_type(const mx_tensor *t, const mx_spec *spec) {
+  if (t->scale_bytes == 1) return MXP_U8;
+  return t->scale_bytes == 2 ? MXP_U16 : spec->scale == MX_SCALE_FP32 ? MXP_F32 : MXP_U32;
+}
+
+int mxp_parts_make(mxp_parts *out, mxp_state *state, const mx_tensor *t, const mx_spec *spec) {
+  const int plain = spec->elem == MX_ELEM_NONE;
+  const Py_ssize_t codes[2] = {(Py_ssize_t)t->rows, (Py_ssize_t)(plain ? t->cols : t->code_stride)},
+                   scales[3] = {(Py_ssize_t)t->scale_rows, (Py_ssize_t)t->scale_cols, 3};
+  *out = (mxp_parts){0};
+  if (mxp_result_make(&out->codes, state, plain ? MXP_F32 : MXP_U8, 2, codes) ||
+      mxp_result_make(&out->scales, state, scale_type(t, spec), 2, scales) ||
+      (spec->scale_rule == MX_SCALE_RULE_HIF4 && mxp_result_make(&out->micro, state, MXP_U8, 3, scales)))
+    return -1;
+  return 0;
+}
+
+static void fill(mxp_result *to, const void *from) {
+  if (to->view.len) memcpy(to->data, from, (size_t)to->view.len);
+}
+
+int mxp_parts_of(mxp_parts *out, mxp_state *state, const mx_tensor *t, const mx_spec *spec) {
+  if (mxp_parts_make(out, state, t, spec)) return -1;
+  fill(&out->codes, t->codes);
+  fill(&out->scales, t->scales);
+  if (t->micro) fill(&out->micro, t->micro);
+  return 0;
+}
+
+void mxp_parts_end(PyObject *out[3], mxp_parts *parts, int failed) {
+  out[0] = mxp_result_end(&parts->codes, failed);
+  out[1] = mxp_result_end(&parts->scales, failed);
+  out[2] = mxp_result_end(&parts->micro, failed);
+}

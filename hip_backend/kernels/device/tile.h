@@ -87,4 +87,20 @@ MXH_DEVICE uint32_t mxd_hif4_micro(const mxd_plan &p, const mxd_source &x, const
   return micro;
 }
 MXH_DEVICE double mxd_hif4_factor(uint32_t micro, uint32_t i) { return (double)(1u << ((micro >> (i / 8) & 1) + (micro >> (8 + i / 4) & 1))); }
+
+/* The largest of the numbers that the lanes of a block bring, in every lane. The block is a power of two of at most MXD_BLOCK_LARGEST lanes, and each of
+ * them calls it, once in a kernel. */
+enum { MXD_BLOCK_LARGEST = 256 };
+MXH_DEVICE uint32_t mxd_block_largest(uint32_t mine) {
+  MXH_SHARED(uint32_t, most, MXD_BLOCK_LARGEST);
+  const unsigned t = mxh_thread_id();
+  most[t] = mine;
+  mxh_barrier();
+  for (unsigned half = mxh_block_size() / 2; half; half /= 2) {
+    if (t < half && most[t + half] > most[t]) most[t] = (uint32_t)most[t + half];
+    mxh_barrier();
+  }
+  return most[0];
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "charts.h"
+#include "origin.h"
 #include "cli/base/files.h"
 #include "cli/base/out.h"
 #include "cli/base/page.h"
@@ -9,24 +10,9 @@
 
 /* States what the figures were computed from, so that they can be computed again: all keys, and digests of the values. */
 static void origin(FILE *f, const ablate_result *res) {
-  char keys[4096];
   fputs("<details><summary>What these figures are of: all keys of each spec, and the digest of each tensor's values</summary>\n<dl>\n", f);
-  for (size_t s = 0; s < res->specs->n; s++) {
-    fputs("<dt>", f);
-    page_text(f, res->specs->at[s].label);
-    fputs("</dt><dd><code>", f);
-    mx_spec_print(keys, sizeof keys, &res->specs->at[s].spec, 1);
-    page_text(f, keys);
-    fputs("</code></dd>\n", f);
-  }
-  fputs("</dl>\n<div class=wide><table><tr><th class=t>tensor</th><th>shape</th><th class=t>XXH3 of the values as binary32</th></tr>\n", f);
-  for (size_t i = 0; i < res->tensors->n; i++) {
-    const ablate_tensor *t = &res->tensors->at[i];
-    fputs("<tr><td class=t>", f);
-    page_text(f, t->name);
-    fprintf(f, "</td><td>%zu x %zu</td><td class=t><code>%s</code></td></tr>\n", t->rows, t->cols, res->digest[i]);
-  }
-  fputs("</table></div></details>\n", f);
+  for (size_t s = 0; s < res->specs->n; s++) origin_spec(f, res->specs->at[s].label, "", &res->specs->at[s].spec);
+  origin_tensors(f, res->tensors, res->digest);
 }
 
 /* ---- Charts ---- */

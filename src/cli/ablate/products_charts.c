@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "charts.h"
+#include "origin.h"
 #include "cli/base/files.h"
 #include "cli/base/out.h"
 #include "cli/base/page.h"
@@ -178,23 +179,12 @@ static void origin(FILE *f, const ablate_layers *l) {
     mx_spec q[ABLATE_OPERANDS];
     if (ablate_operand_specs(q, l->n_operands, l->how, &l->specs->at[s])) return;
     for (int i = 0; i < l->n_operands; i++) {
-      char keys[4096];
-      mx_spec_print(keys, sizeof keys, &q[i], 1);
-      fputs("<dt>", f);
-      page_text(f, l->specs->at[s].label);
-      fprintf(f, ", Q%d</dt><dd><code>", i + 1);
-      page_text(f, keys);
-      fputs("</code></dd>\n", f);
+      char which[16];
+      snprintf(which, sizeof which, ", Q%d", i + 1);
+      origin_spec(f, l->specs->at[s].label, which, &q[i]);
     }
   }
-  fputs("</dl>\n<div class=wide><table><tr><th class=t>tensor</th><th>shape</th><th class=t>XXH3 of the values as binary32</th></tr>\n", f);
-  for (size_t i = 0; i < l->tensors->n; i++) {
-    const ablate_tensor *t = &l->tensors->at[i];
-    fputs("<tr><td class=t>", f);
-    page_text(f, t->name);
-    fprintf(f, "</td><td>%zu x %zu</td><td class=t><code>%s</code></td></tr>\n", t->rows, t->cols, l->digest[i]);
-  }
-  fputs("</table></div></details>\n", f);
+  origin_tensors(f, l->tensors, l->digest);
 }
 
 static int body(FILE *f, const ablate_layers *l, const rows *r, char *svg) {
