@@ -54,7 +54,7 @@ static size_t bytes_apart(const uint8_t *a, const uint8_t *b, size_t n) {
   return differ;
 }
 
-/* The same work by the reference model; how many bytes it has otherwise. */
+/* Does the same by the reference model, and counts the bytes that differ. */
 static int hold_to_reference(const work *w, side *s, mx_error *err) {
   mx_tensor t;
   mx_status status = mx_tensor_alloc(&t, w->rows, w->cols, &s->spec);

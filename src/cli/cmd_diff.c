@@ -71,7 +71,7 @@ static uint8_t *pack_codes(const mx_quantized *a, const mx_array *codes) {
   return bytes;
 }
 
-/* One code a byte, the high bits of which the format does not have: no code. Says where. */
+/* Is there a byte with high bits that no code of the format has? Says where. */
 static int check_codes(const mx_quantized *a, const mx_array *codes, const char *path) {
   const mx_tensor *t = &a->tensor;
   const unsigned bits = mx_elem_format(a->spec.elem)->bits;

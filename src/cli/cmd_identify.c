@@ -154,7 +154,7 @@ static int read_expectation(expectation *e, const struct args *a) {
   return CLI_FINE;
 }
 
-/* The answer without a search: the bytes are those of the preset, or of it with the faults that are allowed. */
+/* The answer without a search, if the bytes are those of the preset, or of the preset with the faults that are allowed. */
 static int try_expectation(answer *w, samples *s, int threads) {
   expectation *e = &w->e;
   mx_identity *id = &w->id;
@@ -210,7 +210,7 @@ static mx_identify_options search_options(const struct args *a) {
                                .no_undecided = a->quick};
 }
 
-/* With what was expected first, without a search; what is found instead is said of it. */
+/* Compares with what was expected first, which takes no search; what is found instead is described relative to it. */
 static int find(answer *w, samples *s, const mx_identify_options *o) {
   const expectation *e = &w->e;
   int rc = e->preset ? try_expectation(w, s, o->n_threads) : CLI_FINE;
@@ -220,7 +220,7 @@ static int find(answer *w, samples *s, const mx_identify_options *o) {
   return rc;
 }
 
-/* The bytes of a kernel that lie in files. */
+/* Identifies a kernel whose output lies in files. */
 static int from_files(answer *w, const struct args *a) {
   samples s, other = {0};
   const mx_identify_options o = search_options(a);
@@ -240,7 +240,8 @@ static int from_files(answer *w, const struct args *a) {
   return rc;
 }
 
-/* What ordinary numbers say, and special ones too where a spec gives those as well; a fault is held to them. all: ordinary numbers come first. */
+/* Answers from ordinary numbers, and from special ones too if a spec gives those as well; a fault must hold for both. all: ordinary numbers come
+ * first. */
 static int find_of_plugin(answer *w, samples *all, size_t n_ordinary, const mx_identify_options *o) {
   const size_t n = all->n;
   all->n = n_ordinary;
@@ -265,7 +266,7 @@ static int find_of_plugin(answer *w, samples *all, size_t n_ordinary, const mx_i
   return CLI_FINE;
 }
 
-/* A kernel that can be run: on inputs that tell, and the answer on others. */
+/* Identifies a kernel that can be run: on inputs that tell rules apart, and confirms the answer on others. */
 static int from_plugin(answer *w, const struct args *a) {
   const plugin_limits limits = {.seconds = PLUGIN_SECONDS,
                                 .memory = (uint64_t)PLUGIN_MEMORY << 20,

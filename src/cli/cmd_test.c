@@ -175,7 +175,7 @@ static void row(out *o, const char *name, const verdict *v) {
   out_u64(o, "declined", v->declined);
 }
 
-/* Behind the verdict: tensors that the kernel declined though it took others, and the suites of which it took none. */
+/* After the verdict, names the tensors that the kernel declined although it took others, and the suites of which it took none. */
 static void say_declined(char *said, size_t size, const verdict *v, size_t tensors, size_t declined) {
   size_t n = strlen(said), suites = 0;
   if (!declined || declined == tensors || n >= size) return;

@@ -16,7 +16,7 @@
 
 enum { NO_TASK = -1, TRIES = 2 };
 
-/* What the parent and its processes see of each other. */
+/* What the parent and its processes share. */
 typedef struct shared {
   atomic_size_t next;                      /* of tasks */
   atomic_size_t ended[MXI_END_FAILED + 1]; /* runs, by how they ended */
@@ -59,7 +59,7 @@ static long next_task(void *self) {
   return any ? (long)(w->call->tasks[task] - w->call->sweep->runs) : -1;
 }
 
-/* Does runs until none is left; `first` is a run during which an earlier process died. */
+/* Does runs until none is left; `first` is a run in which an earlier process died. */
 static int work(const sweep_call *c, int slot, long first) {
   worker w = {c, slot, first};
   mx_sweep_options how = *c->how;
@@ -99,7 +99,7 @@ static mx_status give_up(const sweep_call *c, long task, int how, mx_error *err)
   return status;
 }
 
-/* A process has ended. One that was killed costs its run a try: another takes it up from its last checkpoint. */
+/* A process has ended. If it was killed, its run loses one try, and another process continues it from its last checkpoint. */
 static mx_status ended(sweep_call *c, int slot, int how, mx_error *err) {
   const long task = atomic_load(&c->seen->doing[slot]);
   c->job[slot] = 0;

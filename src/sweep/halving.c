@@ -54,7 +54,7 @@ static int compare_places(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Runs that are in and have come neither to this rung nor to an end, each identity once; returns how many, in the sweep's order. */
+/* Lists runs that are still in and have reached neither this rung nor an end, each identity once, in the sweep's order; returns how many. */
 static size_t tasks_of(const halving *h, const mxi_outcomes *done, double share) {
   size_t n = 0, kept = 0;
   for (size_t i = 0; i < h->sweep->n_runs; i++) {
@@ -68,7 +68,7 @@ static size_t tasks_of(const halving *h, const mxi_outcomes *done, double share)
   return kept;
 }
 
-/* Trains what is in to the share; *left: how many runs are not there, because the call was stopped. */
+/* Trains the runs that are in up to the share; *left is how many did not get there because the call was stopped. */
 static mx_status train(halving *h, double share, size_t *left, mx_error *err) {
   mxi_outcomes done;
   mx_status status = mxi_journals_read(&done, h->how->dir, err);
@@ -82,7 +82,8 @@ static mx_status train(halving *h, double share, size_t *left, mx_error *err) {
   return MX_OK;
 }
 
-/* The mean loss of an arm's seeds at a rung; infinite if one of them failed or diverged, and lowest for a run that finished long ago: its rung may be gone. */
+/* The mean loss of an arm's seeds at a rung. Infinite if one of them failed or diverged; lowest for a run that finished long ago, whose rung may
+ * be gone. */
 static double loss_of(const halving *h, const mxi_outcomes *done, const arm *a, double share) {
   double sum = 0;
   for (size_t i = a->from; i < a->to; i++) {
@@ -108,7 +109,7 @@ static void drop(halving *h, arm *a, double share) {
   if (h->how->dropped) h->how->dropped(h->how->self, h->sweep->runs[a->from].arm, share, a->loss);
 }
 
-/* The worse half goes, but `keep` arms stay. */
+/* Drops the worse half, but keeps at least `keep` arms. */
 static mx_status halve(halving *h, double share, size_t keep, mx_error *err) {
   mxi_outcomes done;
   const mx_status status = mxi_journals_read(&done, h->how->dir, err);

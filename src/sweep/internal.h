@@ -32,7 +32,7 @@ mx_status mxi_only(struct json_t *object, const char *const *names, const char *
 /** Each claim is whole, and the arms that it names are the sweep's. claims may be NULL. */
 mx_status mxi_claims_check(const mx_sweep *sweep, struct json_t *claims, const char *path, mx_error *err);
 
-/* What a run comes to, with the nine digits of its metrics.jsonl: a run that is resumed after its last step has no others. */
+/* The final figures of a run, with the nine digits of its metrics.jsonl, because a run that is resumed after its last step has no others. */
 enum { MXI_LOSS, MXI_VAL_LOSS, MXI_VAL_LOSS_FP32, MXI_VAL_ACCURACY, MXI_VAL_ACCURACY_FP32, MXI_FIGURES };
 extern const char *const mxi_figure_names[MXI_FIGURES];
 
@@ -63,7 +63,7 @@ typedef struct mxi_outcomes {
 mx_status mxi_journals_read(mxi_outcomes *out, const char *dir, mx_error *err);
 /** The outcome of a run; NULL if it has none yet. */
 const mxi_outcome *mxi_outcome_of(const mxi_outcomes *all, const char *id);
-/** The run's rung at this share; NULL if it has not come there. */
+/** The run's rung at this share; NULL if it has not got there. */
 const mxi_rung *mxi_rung_of(const mxi_outcomes *all, const char *id, double share);
 void mxi_outcomes_free(mxi_outcomes *all);
 
@@ -71,7 +71,7 @@ void mxi_outcomes_free(mxi_outcomes *all);
 int mxi_journal_open(const char *dir);
 /** One event, in one write: a run has begun (outcome->end NONE) or ended. */
 mx_status mxi_journal_write(int journal, const mxi_outcome *outcome, mx_error *err);
-/** The same of a run that has come to a rung. */
+/** The same for a run that has reached a rung. */
 mx_status mxi_journal_write_rung(int journal, const mxi_rung *rung, mx_error *err);
 /** steps of a share of a run's steps, at least 1; the loss from its metrics.jsonl, NaN if it has fewer steps. */
 uint64_t mxi_rung_steps(double share, uint64_t steps);

@@ -1,4 +1,4 @@
-/* Reads what a run has come to after a part of its steps, from its metrics.jsonl. */
+/* Reads the loss that a run had after a part of its steps from its metrics.jsonl. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

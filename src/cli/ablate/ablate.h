@@ -100,8 +100,8 @@ typedef struct ablate_row {
   mx_interval behind; /* dB behind the tensor's best spec; -Inf to Inf where there are too few blocks to tell */
 } ablate_row;
 
-/** A spec over all tensors. Means are weighted by values: bits is what the tensors take together, over their values. Tensors whose best spec has no
- *  error at all, where this one has, leave the mean of behind. */
+/** A spec over all tensors. Means are weighted by values; `bits` is what all tensors take together divided by their values. The mean of `behind`
+ *  leaves out tensors on which the best spec has no error and this one has. */
 typedef struct ablate_summary {
   size_t best_for, equal_for, front_for, n_sqnr; /* n_sqnr: tensors in mean_sqnr, those with a finite SQNR under every spec */
   double bits, mean_behind, worst_behind, mean_sqnr;
@@ -137,9 +137,9 @@ void ablate_result_free(ablate_result *r);
 static inline double ablate_error(const ablate_row *r) { return (r->sums.ee + r->sums.lost) / r->repeats; }
 /** Is there nothing that a figure could be of: NaN and Inf alone? No spec is best for such a tensor, and no mean holds it. */
 static inline int ablate_is_void(const ablate_row *r) { return !r->sums.n && !(r->sums.lost > 0); }
-/** Index of the spec of least error for a tensor. */
+/** Index of the spec with the least error for a tensor. */
 size_t ablate_best(const ablate_result *r, size_t tensor);
-/** Bits a value that count as the same: a tensor's one scale makes 4.50016 of 4.5. */
+/** Within how many bits a value two specs count as equal: a tensor's one scale makes 4.50016 of 4.5. */
 #define ABLATE_SAME_BITS 0.01
 /** Find the specs that give a tensor the same values to the bit, and set same_as of its rows. x: the values of the tensor.
  *  What is compared is the first repeat; rows whose sums differ are not quantised again. */
@@ -155,10 +155,10 @@ double ablate_difference(const ablate_row *a, const ablate_row *b);
 mx_status ablate_between(mx_interval *out, const ablate_result *r, size_t tensor, const mx_column_pair *pairs, size_t n_pairs);
 /** The same of the means over all tensors that have an interval, weighted by values: their errors are independent. NaN, -Inf to Inf if none has. */
 mx_status ablate_between_all(mx_interval *out, const ablate_result *r, const mx_column_pair *pairs, size_t n_pairs);
-/** Find which specs are on the Pareto front of a tensor, whose rows and units are there: those that no other dominates. Another one does with the same bits
- *  if its error is less by more than the interval of the difference of these two, and with fewer bits unless its error is more by more than that interval.
- *  Bits within ABLATE_SAME_BITS are the same; without an interval (few blocks) every difference counts. What other specs are measured does not change
- *  whether one dominates another. */
+/** Finds which specs are on the Pareto front of a tensor, whose rows and units are given: those that no other spec dominates. A spec with the
+ *  same bits dominates if its error is smaller by more than the interval of the difference of the two; a spec with fewer bits dominates unless its
+ *  error is larger by more than that interval. Bits within ABLATE_SAME_BITS are the same; without an interval (few blocks) every difference counts.
+ *  Which other specs are measured does not change whether one dominates another. */
 mx_status ablate_find_front(const ablate_result *r, size_t tensor);
 /** The same of the means over all tensors, whose summaries are there. */
 mx_status ablate_find_front_of_all(const ablate_result *r);

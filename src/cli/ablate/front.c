@@ -1,5 +1,5 @@
-/* Decides which specs are on the Pareto front of bits and error. Every two specs stand in a relation that no third changes: of their bits, and of
- * the difference of their errors with its own interval. */
+/* Decides which specs are on the Pareto front of bits and error. How two specs compare depends on their bits and on the interval of the difference
+ * of their errors, and on no third spec. */
 #include <stdlib.h>
 
 #include "ablate.h"
@@ -20,8 +20,8 @@ static int is_out(const field *f, size_t spec) {
   return f->tensor == ALL ? isnan(f->r->summary[spec].mean_behind) : ablate_is_lost(ablate_row_at(f->r, f->tensor, spec));
 }
 
-/* By how many dB b is worse than a. Over all: the mean over the tensors, weighted by values, on which neither alone is without an error; if there is none,
- * the one that is alone without an error more often is better without end. */
+/* By how many dB b is worse than a. Over all tensors: the mean, weighted by values, over the tensors on which both or neither have an error; if
+ * there is none, the spec that is without an error more often is better by infinity. */
 static double worse_by(const field *f, size_t a, size_t b) {
   if (f->tensor != ALL) return ablate_difference(ablate_row_at(f->r, f->tensor, a), ablate_row_at(f->r, f->tensor, b));
   double sum = 0, all = 0, without_end = 0;

@@ -30,7 +30,7 @@ static void place(const canvas *c, int x, int y, int w, int h) {
           1 - (y + h) / c->height);
 }
 
-/* Specs that give the tensor the same values have one map. */
+/* Specs that give the tensor the same values share one map. */
 static size_t all_maps_of(const ablate_detail *d) {
   size_t n = 0;
   for (size_t i = 0; i < d->order.n; i++) n += (size_t)chart_is_drawn(d, i);

@@ -4,7 +4,7 @@
 #include "mxgold/dense.h"
 #include "train/layers/layers.h"
 
-/* Products (b, h): operands that lie [B][T][heads of D], or [B][H][T][T]. */
+/* The products of all (sequence b, head h). Operands lie as [B][T][heads of D], or as [B][H][T][T]. */
 typedef struct shape {
   size_t B, T, H, D, ld;
 } shape;
@@ -36,7 +36,7 @@ static mx_dense to_scores(float *d, const float *a, size_t lda, const float *b, 
   return g;
 }
 
-/* turned: the scores' columns are the rows of the product. */
+/* With `turned` the columns of the scores are the rows of the product. */
 static mx_dense from_scores(float *d, size_t ldd, const float *p, int turned, const float *x, size_t ldx, const shape *s) {
   mx_dense g = {
       .M = s->T, .N = s->D, .K = s->T, .d = d, .ldd = ldd, .part = turned ? MX_DENSE_A_UPPER : MX_DENSE_A_LOWER, .batch = {s->B, s->H}};

@@ -26,7 +26,7 @@ void mxi_relu_forward(float *h, const float *z, const float *before, size_t n, c
   }
 }
 
-/* dh is read before h is tested, so that there is no branch: signs are as good as random. */
+/* dh is read before h is tested, so that there is no branch, which signs as good as random would mispredict. */
 void mxi_relu_backward(float *dz, const float *dh, const float *h, size_t n, const mx_exec *exec) {
 #pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
   for (size_t i = 0; i < n; i++) {

@@ -11,7 +11,7 @@ void mxi_embed_forward(float *out, const int32_t *token, const float *table, con
   }
 }
 
-/* Threads share columns, so that each sum keeps its order. */
+/* Threads divide the columns among themselves, so that each sum keeps its order. */
 void mxi_embed_backward(float *dtable, float *dplaces, const float *dout, const int32_t *token, size_t N, size_t T, size_t C,
                         const mx_exec *exec) {
   enum { WIDE = 16 };

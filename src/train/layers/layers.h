@@ -45,7 +45,7 @@ mx_status mxi_attention_backward(float *dq, float *dk, float *dv, float *dp, con
                                  const mx_exec *exec);
 size_t mxi_attention_room(size_t B, size_t T, size_t H, size_t D, const mx_exec *exec);
 
-/** out = a * b, and its two gradients; n numbers. */
+/** out = a * b, and its two gradients; n numbers each. */
 void mxi_multiply(float *out, const float *a, const float *b, size_t n, const mx_exec *exec);
 /** x += y. */
 void mxi_add(float *x, const float *y, size_t n, const mx_exec *exec);

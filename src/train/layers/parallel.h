@@ -5,7 +5,7 @@
 #include "mxgold/isa.h"
 #include "mxgold/quantize.h"
 
-/* Some 30 microseconds of work: below that a second thread costs more than it takes off. */
+/* About 30 microseconds of work; with less, a second thread costs more than it saves. */
 enum { TRAIN_VALUES_A_THREAD = 1 << 16 };
 
 static inline int train_threads(const mx_exec *exec, size_t values) {

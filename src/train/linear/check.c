@@ -32,7 +32,7 @@ static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) 
   return MX_OK;
 }
 
-/* Q-Ramping is the trainer's; what it says of Q2 is checked here, where a recipe is. */
+/* The trainer does Q-Ramping; what the recipe must have for it is checked here, where the recipe is. */
 static mx_status check_ramp(const mx_linear_recipe *r, mx_error *err) {
   enum { EXACT = 1 << 23 }; /* twice as many steps can pass between updates, and binary32 counts them */
   const double every = mxi_linear_real(r->ramp_every, 1000), steps = mxi_linear_real(r->ramp_steps, 30);

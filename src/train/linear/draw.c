@@ -11,13 +11,13 @@ uint64_t mx_linear_seed(uint64_t seed, uint64_t step, uint32_t layer, unsigned s
   return mx_random(seed, MX_STREAM_TRAIN, 2 * i) | (uint64_t)mx_random(seed, MX_STREAM_TRAIN, 2 * i + 1) << 32;
 }
 
-/* The product whose signs an operand has. */
+/* The product that decides the signs of an operand. */
 static int signs_of_product(const mx_linear_recipe *r, int q) {
   const int p = q / 2;
   return r->sign_draw == MX_DRAW_BACKWARD && p == MX_WGRAD ? MX_DGRAD : p;
 }
 
-/* The signs of had.sign=fresh under a seed, as a fixed vector: the seed itself is the operand's own. */
+/* The signs of had.sign=fresh under a seed, as a fixed vector, because the operand's own seed is for its random words. */
 static void signs_of(uint8_t signs[16], uint64_t seed) {
   for (unsigned i = 0; i < 16; i++) signs[i] = (uint8_t)(mx_random(seed, MX_STREAM_SIGN, i / 4) >> (i % 4 * 8));
 }

@@ -1,5 +1,5 @@
-/* Chooses elements by Q-EMA (q2.ema, arXiv 2502.20853): each element of Q2 becomes the one of its two neighbours in the format which the weight's
- * moving average is nearer to. */
+/* Rounds elements by Q-EMA (q2.ema, arXiv 2502.20853): of an element's two neighbours in the format, Q2 takes the one that is nearer to the
+ * weight's moving average. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ mx_status mxi_ema_check(const mx_linear_recipe *r, mx_error *err) {
   return MX_OK;
 }
 
-/* The code of w, whose nearest is `nearest`, under a scale: no division, so every comparison is exact. */
+/* The code of w under a scale; `nearest` is the code of its nearest value. There is no division, so every comparison is exact. */
 static uint8_t towards(float w, float average, double prescale, double scale, uint8_t nearest, const mx_spec *s) {
   if (!isfinite(w) || !isfinite(average) || !isfinite(scale) || !(scale > 0)) return nearest;
   const double y = prescale * fabs((double)w), e = w < 0 ? -prescale * (double)average : w > 0 ? prescale * (double)average : 0;
@@ -32,7 +32,7 @@ static uint8_t towards(float w, float average, double prescale, double scale, ui
   return w < 0 && (code || s->elem_zero_sign != MX_ZERO_SIGN_DROP_ALL) ? code | SIGN : code;
 }
 
-/* A matrix rotated as the operand is, in the arena. */
+/* Rotates a matrix as the operand is rotated, into the arena. */
 static mx_status rotated(mxi_layer *y, mxi_matrix *x, const mx_spec *s) {
   if (!s->had_size) return MX_OK;
   float *out = mxi_arena_take(&y->work, x->rows * x->cols, sizeof *out);

@@ -1,4 +1,4 @@
-/* Multiplies a product's result, the gradient of what an operand became, by the gradient rules' factors: SPEC "Gradient rules". */
+/* Multiplies the result of a product, which is the gradient of the quantised operand, by the factors of the gradient rules: SPEC "Gradient rules". */
 #include "train/linear/rules.h"
 
 #include <math.h>

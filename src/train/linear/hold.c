@@ -1,4 +1,4 @@
-/* Holds the tensor scale of an operand for some steps (tensor.hold), as the caller's mx_linear_hold has it. */
+/* Keeps the tensor scale of an operand for several steps (tensor.hold), as the caller's mx_linear_hold says. */
 #include <math.h>
 
 #include "train/linear/internal.h"

@@ -17,31 +17,31 @@
 #include "mxgold/dense.h"
 #include "train/linear/gradient/block.h"
 
-/* The caller's memory, taken from the front. base NULL: nothing is written, what is needed is counted. */
+/* The caller's memory, handed out from the front. If base is NULL, nothing is written and only the need is counted. */
 typedef struct mxi_arena {
   char *base;
   size_t used;
   int overflow;
 } mxi_arena;
-/** Room for n things of `size` bytes on a line of the cache; NULL while counting. */
+/** Takes room for n things of `size` bytes, on a cache line of its own; NULL while counting. */
 void *mxi_arena_take(mxi_arena *a, size_t n, size_t size);
-/** A tensor's sizes, its codes in one arena (NULL: no codes), its scales and micro in another or the same. */
+/** Fills in a tensor's sizes and takes its codes from one arena (NULL: no codes), its scales and micro from another or the same. */
 mx_status mxi_arena_tensor(mxi_arena *codes, mxi_arena *scales, mx_tensor *out, size_t rows, size_t cols, const mx_spec *spec);
 
-/* A float32 matrix; `own` where it is a copy that may be written to. */
+/* A float32 matrix; `own` if it is a copy that may be changed. */
 typedef struct mxi_matrix {
   float *at;
   size_t rows, cols, ld;
 } mxi_matrix;
 
-/* What clamping took from x: of row t the columns at[] and residuals from starts[t] to starts[t + 1]. */
+/* What clamping took from x: row t has the columns at[] and residuals from starts[t] to starts[t + 1]. */
 typedef struct mxi_outliers {
   size_t *starts;
   uint32_t *at;
   double *residual;
 } mxi_outliers;
 
-/* One call, with what it has worked out. */
+/* One call, with everything that was derived from its arguments. */
 typedef struct mxi_layer {
   const mx_linear *l;
   const mx_linear_recipe *r;
@@ -55,47 +55,47 @@ typedef struct mxi_layer {
   mxi_outliers outliers;
 } mxi_layer;
 
-/** The seeds and signs of this call's specs. */
+/** Sets the seeds and signs of this call's specs. */
 void mxi_linear_draw(mxi_layer *y);
 /** Rows and columns of operand q as it is quantised: the reduction axis widened to whole tiles of its rotation. */
 void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q);
 
-/** Does product p see the raw matrices: switched off, or both operands elem=none? */
+/** Does product p read the raw matrices, because it is switched off or both of its operands are elem=none? */
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p);
-/** Is operand q made of the matrix itself when that is at hand (and not of what the forward pass made)? */
+/** Is operand q made from the matrix itself if that is at hand, and not from what the forward pass made? */
 int mxi_linear_from_hp(const mx_linear_recipe *r, int q);
-/** Can the codes of Q2 (or Q1), transposed, stand for Q4 (or Q6)? */
+/** Can the transposed codes of Q2 (or Q1) serve as Q4 (or Q6)? */
 int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q);
 
-/** Make the operands of source (MX_Q1: x; MX_Q2: w; MX_Q3: dy) that the call needs: along its rows, and transposed. */
+/** Makes the operands that the call needs of source (MX_Q1: x; MX_Q2: w; MX_Q3: dy): along its rows, and transposed. */
 mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err);
-/** What the forward pass made of x (MX_Q1) or w (MX_Q2): dequantised, rotated as it rotated it, elem.prescale divided out. */
+/** What the forward pass made of x (MX_Q1) or w (MX_Q2): dequantised, still rotated, with elem.prescale divided out. */
 mx_status mxi_linear_made(mxi_layer *y, int q, mxi_matrix *out, mx_error *err);
-/** x with its outliers clamped (occ.alpha), which y->outliers then holds; x itself without them. */
+/** x with its outliers clamped (occ.alpha), which y->outliers then holds; without them x itself. */
 mxi_matrix mxi_linear_clamp(mxi_layer *y, mxi_matrix x);
-/** The conflicts of occ.* in a recipe. */
+/** Reports conflicts of occ.* in a recipe. */
 mx_status mxi_outliers_check(const mx_linear_recipe *r, mx_error *err);
-/** Q2's codes after rounding, made those that the weight's moving average asks for (q2.ema); w is what Q2 was made of. */
+/** Changes Q2's rounded codes to those that the weight's moving average asks for (q2.ema); w is what Q2 was made of. */
 mx_status mxi_linear_follow(mxi_layer *y, mxi_matrix w, mx_error *err);
-/** A matrix with zeros behind its rows' ends and behind its last row. */
+/** Copies a matrix with zeros behind the ends of its rows and behind its last row. */
 mxi_matrix mxi_linear_widened(mxi_layer *y, mxi_matrix x, size_t rows, size_t cols);
-/** The conflicts of q2.ema and of tensor.hold in a recipe. */
+/** Reports conflicts of q2.ema and of tensor.hold in a recipe. */
 mx_status mxi_ema_check(const mx_linear_recipe *r, mx_error *err);
 mx_status mxi_hold_check(const mx_linear_recipe *r, mx_error *err);
-/** The tensor scales that are held, into this call's specs; and an operand's (or -1: none) to be held, at a refresh. */
+/** Puts tensor scales that are kept into this call's specs; and keeps that of an operand (-1: none) if this call computes it. */
 void mxi_hold_use(mxi_layer *y);
 void mxi_hold_keep(const mxi_layer *y, int q);
-/** Add y->outliers times w to Fprop's output. */
+/** Adds y->outliers times w to Fprop's output. */
 mx_status mxi_linear_compensate(mxi_layer *y, float *out, size_t ld, mxi_matrix w, mx_error *err);
-/** Make Q4 or Q6 of the codes of Q2 or Q1. */
+/** Makes Q4 or Q6 from the codes of Q2 or Q1. */
 mx_status mxi_linear_remake(mxi_layer *y, int q, mx_error *err);
-/** d = the product p of its two operands; raw operands where it is plain. bias of MX_FPROP alone. */
+/** Computes d, the product p of its two operands, or of raw operands if it is not quantised. bias is for MX_FPROP alone. */
 mx_status mxi_linear_product(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, mx_linear_out d, const float *bias, mx_error *err);
 
-/** float32 values of a matrix: itself, or a copy in the arena. NULL at while counting. */
+/** The float32 values of a matrix: the matrix itself, or a copy in the arena. NULL while counting. */
 mxi_matrix mxi_linear_values(mxi_layer *y, mx_linear_in in, size_t rows, size_t cols);
 
-/** The operand's values as they were quantised: rotated, filled up to whole tiles; x itself without a rotation. NULL at while counting. */
+/** The operand's values as they were quantised: rotated and filled up to whole tiles; without a rotation x itself. NULL while counting. */
 mx_status mxi_linear_as_quantised(mxi_matrix *out, mxi_layer *y, int q, mxi_matrix x);
 
 #endif

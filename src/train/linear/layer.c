@@ -1,4 +1,4 @@
-/* Runs the forward and the backward call of the quantised linear layer: what is made when, and what is kept between the two calls. */
+/* Runs the forward and the backward call of the quantised linear layer, and decides what each of them makes and what is kept between them. */
 #include <string.h>
 
 #include "mxgold/isa.h"
@@ -6,12 +6,12 @@
 
 static int needs(const mxi_layer *y, int q) { return !y->plain[q / 2]; }
 
-/* Are Q1 and Q2 looked at again by the backward call? */
+/* Does the backward call read Q1 and Q2 again? */
 static int keeps_forward(const mxi_layer *y) {
   return needs(y, MX_Q1) && ((needs(y, MX_Q4) && !mxi_linear_from_hp(y->r, MX_Q4)) || (needs(y, MX_Q6) && !mxi_linear_from_hp(y->r, MX_Q6)));
 }
 
-/* Is the operand made by the forward call for the backward one? One pass over the matrix then makes both of its operands. */
+/* Does the forward call make the operand for the backward one? One pass over the matrix then makes both of its operands. */
 static int made_ahead(const mxi_layer *y, int q) { return (q == MX_Q4 || q == MX_Q6) && needs(y, q) && mxi_linear_from_hp(y->r, q); }
 
 /* How much of Q1 or Q2 is kept for the backward call: MXI_LOOKS_AT_*. */
@@ -32,7 +32,7 @@ static mx_status place(mxi_layer *y, int q, mxi_arena *where) { return place_in(
 /* saved begins with the tensors' extents and scales; codes and scales follow, in the order of the operands. */
 static mx_tensor *saved_tensors(mxi_layer *y) { return mxi_arena_take(&y->saved, MX_OPERANDS, sizeof(mx_tensor)); }
 
-/* Codes that the forward call makes and the backward one does not look at go to `passing`; NULL: there are none. */
+/* Codes that the forward call makes and the backward one does not read go to `passing`; NULL if there are none. */
 static mx_status place_saved(mxi_layer *y, mxi_arena *passing) {
   mx_status status = MX_OK;
   for (int q = MX_Q1; q <= MX_Q6 && !status; q++) {
@@ -83,7 +83,7 @@ static void sum_rows(float *db, mxi_matrix dy, int accumulate, int n_threads) {
   }
 }
 
-/* Do gradient rules act on the gradient of what Q1 or Q2 was made of? */
+/* Do gradient rules change the gradient of what Q1 or Q2 was made of? */
 static int looks(const mxi_layer *y, int q) { return needs(y, q) && mxi_gradient_looks_at(y->r, q); }
 
 static mx_status backward(mxi_layer *y, mx_linear_out dx, mx_linear_out dw, float *db, mx_linear_in dy, mx_linear_in x, mx_linear_in w,
@@ -136,7 +136,7 @@ static mx_status check_out(const char *name, mx_linear_out m, size_t cols, mx_er
 
 mx_status mx_linear_sizes(size_t *saved, size_t *work, const mx_linear *l, const mx_exec *exec, mx_error *err) {
   if (!saved || !work) return mx_fail(err, MX_ERR_ARG, "NULL argument");
-  /* The largest that any dtypes and outputs may ask for. */
+  /* The most memory that any dtypes and outputs may need. */
   const mx_linear_in in = {.dtype = MX_BF16};
   const mx_linear_out out = {.dtype = MX_BF16};
   mxi_layer y;

@@ -1,4 +1,4 @@
-/* Makes the six quantised operands: from the matrices themselves, or from what the forward pass made of them. */
+/* Makes the six quantised operands, from the matrices themselves or from what the forward pass made of them. */
 #include <string.h>
 
 #include "train/linear/rules.h"
@@ -29,7 +29,7 @@ void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q) {
     *rows = up_to(I, l->recipe->q[source_of(q)].had_size); /* rotated along I by the forward pass, and still so */
 }
 
-/* random=counter: the words of an operand that rounds stochastically. */
+/* The random words of an operand that rounds stochastically under random=counter. */
 static void count_up(mxi_layer *y, int q) {
   mx_spec *s = &y->q[q];
   if (y->r->random != MX_RANDOM_COUNTER || s->elem_round != MX_ROUND_SR) return;
@@ -46,13 +46,13 @@ static mx_status say(mx_error *err, mx_status status, int q, const mx_error *why
   return status ? mx_fail(err, status, "Q%d: %s", q + 1, why->text) : MX_OK;
 }
 
-/* An operand is made. */
+/* Reports an operand that was made. */
 static void show(const mxi_layer *y, int q) {
   mxi_hold_keep(y, q);
   if (q >= 0 && y->l->operand) y->l->operand(y->l->self, q, &y->t[q], &y->q[q]);
 }
 
-/* along and across: operands, or -1. */
+/* `along` and `across` are operands, or -1 for none. */
 mx_status mxi_linear_make(mxi_layer *y, mxi_matrix source, int along, int across, mx_error *err) {
   mx_error why;
   if (along >= 0) count_up(y, along);

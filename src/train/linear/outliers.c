@@ -1,4 +1,4 @@
-/* Clamps outliers of x (occ.*, arXiv 2501.17116) before x is quantised, and adds what the clamp took away to y in high precision. */
+/* Clamps outliers of x (occ.*, arXiv 2501.17116) before x is quantised, and adds to y, in high precision, what was cut off. */
 #include <string.h>
 
 #include "mxgold/ablate.h"
@@ -20,7 +20,7 @@ static float of_key(uint32_t key) {
   return x;
 }
 
-/* The rank-th smallest, from 0, of a matrix' numbers: its key byte by byte, the highest first. */
+/* The rank-th smallest number of a matrix, counted from 0. Its key is found byte by byte, the highest first. */
 static float ranked(mxi_matrix x, size_t rank) {
   uint32_t key = 0;
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -45,7 +45,7 @@ static void ranks_of(size_t *lower, size_t *upper, const mx_linear_recipe *r, si
   if (*upper > n - 1) *upper = n - 1;
 }
 
-/* x within [low, high]; NaN as it is. A value that no binary64 residual would bring back is left too. */
+/* Clamps x to [low, high]. NaN stays as it is, and so does a value that no binary64 residual would bring back. */
 static float clamped(float x, float low, float high) {
   const float y = x < low ? low : x > high ? high : x;
   const double residual = (double)x - (double)y;

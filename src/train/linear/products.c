@@ -27,7 +27,7 @@ static mx_status scaled(mxi_layer *y, int p, float *d, size_t ldd, const float *
   return mx_gemm(d, ldd, &y->t[2 * p], a, &y->t[2 * p + 1], b, &how, err);
 }
 
-/* What was computed [rows][cols] goes to the caller's matrix. */
+/* Writes a computed [rows][cols] to the caller's matrix. */
 static void deliver(mx_linear_out d, const float *from, size_t rows, size_t cols, size_t ld, int n_threads) {
 #pragma omp parallel for schedule(static) num_threads(mx_thread_count(n_threads)) if (rows * cols > 1 << 14)
   for (size_t r = 0; r < rows; r++) {
@@ -44,25 +44,25 @@ static void deliver(mx_linear_out d, const float *from, size_t rows, size_t cols
   }
 }
 
-/* Was the operand that this product differentiates rotated by the forward pass, and is it still? Then so is the gradient. */
+/* Did the forward pass rotate the operand whose gradient this product gives, without rotating it back? Then the gradient is rotated too. */
 static unsigned rotated(const mxi_layer *y, int p) {
   if (p == MX_FPROP || y->plain[p] || mxi_linear_from_hp(y->r, p == MX_DGRAD ? MX_Q4 : MX_Q6)) return 0;
   return y->q[MX_Q1].had_size;
 }
 
-/* The gradient of what was rotated, back along I. */
+/* Rotates the gradient of a rotated operand back along I. */
 static mx_status rotate_back(mxi_layer *y, float *x, size_t rows, size_t cols) {
   const mx_spec *s = &y->q[MX_Q1];
   return mx_hadamard_back(x, cols, x, rows, cols, cols, s->had_size, s->had_sign, s->had_signs, s->seed);
 }
 
-/* The operand whose gradient a product gives, if gradient rules act on it; else -1. */
+/* The operand whose gradient a product gives, if gradient rules change it; otherwise -1. */
 static int ruled(const mxi_layer *y, int p) {
   const int q = p == MX_DGRAD ? MX_Q1 : MX_Q2;
   return p != MX_FPROP && !y->plain[MX_FPROP] && mxi_gradient_looks_at(y->r, q) ? q : -1;
 }
 
-/* As the forward pass rotates: where the rules act on what no product has rotated. */
+/* Rotates as the forward pass does, for rules that act on a gradient that no product has rotated. */
 static mx_status rotate(const mxi_layer *y, float *x, size_t rows, size_t cols, size_t wide) {
   const mx_spec *s = &y->q[MX_Q1];
   for (size_t r = 0; r < rows; r++) memset(x + r * wide + cols, 0, (wide - cols) * sizeof *x);

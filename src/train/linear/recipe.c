@@ -101,7 +101,7 @@ const char *mx_linear_product_name(int product) {
   return product >= 0 && product < MX_PRODUCTS ? names[product] : NULL;
 }
 
-/* The values themselves: neither quantised nor rounded to a narrower type. */
+/* Does the operand consist of the values themselves, neither quantised nor rounded to a narrower type? */
 static int is_none(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }
 
 int mxi_linear_is_plain(const mx_linear_recipe *r, int p) { return r->off[p] || (is_none(&r->q[2 * p]) && is_none(&r->q[2 * p + 1])); }

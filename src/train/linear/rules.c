@@ -1,4 +1,4 @@
-/* Works out which gradient rules a recipe asks for, what they look at, and which exclude each other. */
+/* Finds which gradient rules a recipe asks for, what they read, and which exclude each other. */
 #include "train/linear/rules.h"
 
 static int acts_on(const mx_linear_recipe *r, int q) {
@@ -14,7 +14,7 @@ int mxi_gradient_looks_at(const mx_linear_recipe *r, int q) {
 
 int mxi_gradient_of_scales(const mx_linear_recipe *r) { return r->grad_config != MX_GRAD_STE || r->grad_tensor != MX_GRAD_TENSOR_IGNORE; }
 
-/* Rules that look at how an operand is quantised. */
+/* Rules that depend on how an operand is quantised. */
 static mx_status check_operand(const mx_linear_recipe *r, int q, mx_error *err) {
   const mx_spec *s = &r->q[q];
   if (s->scale_rule == MX_SCALE_RULE_HIF4)

@@ -10,25 +10,26 @@
 #include "train/linear/gradient/block.h"
 #include "train/linear/internal.h"
 
-/* Parts of the work that have memory of their own. Not the number of threads, which may be another when memory is counted and when it is used. */
+/* Into how many parts the work is cut, each with memory of its own. It is not the number of threads, which may differ between the call that counts
+ * memory and the one that uses it. */
 enum { MXI_MOST_WORKERS = 32 };
 
-/* What the backward call looks at again of Q1 or Q2. */
+/* What the backward call reads again of Q1 or Q2. */
 enum { MXI_LOOKS_AT_NOTHING, MXI_LOOKS_AT_SCALES, MXI_LOOKS_AT_CODES };
 int mxi_gradient_looks_at(const mx_linear_recipe *r, int q);
-/** Do rules look at the derivatives of scales? */
+/** Do rules use the derivatives of scales? */
 int mxi_gradient_of_scales(const mx_linear_recipe *r);
 /** Can a layer follow the recipe's gradient rules? As mx_linear_check(). */
 mx_status mxi_gradient_check(const mx_linear_recipe *r, mx_error *err);
-/** g [rows of values][ld], the gradient of what operand q (MX_Q1, MX_Q2) became, to that of q itself, both rotated as q was. values: q's own,
- *  not rotated. */
+/** Turns g [rows of values][ld], the gradient of the quantised operand q (MX_Q1, MX_Q2), into the gradient of q itself; both are rotated as q
+ *  was. values are q's own, not rotated. */
 mx_status mxi_gradient_apply(mxi_layer *y, int q, float *g, size_t ld, mxi_matrix values);
 
-/** Is operand q made with the log-sum-exp of its blocks? And make it: x is its matrix, widened, not rotated. */
+/** Is operand q made with the log-sum-exp of its blocks? The second call makes it; x is its matrix, padded, not rotated. */
 int mxi_soft_acts(const mx_linear_recipe *r, int q);
 mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err);
 
-/* A gradient and what it is of, in memory at hand; rows and columns are the quantised tensor's. */
+/* A gradient and the operand that it belongs to; rows and columns are those of the quantised tensor. */
 typedef struct mxi_ruled {
   const mx_linear_recipe *r;
   mxi_blocks blocks;
@@ -39,7 +40,7 @@ typedef struct mxi_ruled {
   const mxi_estimator *elements;
   const mx_exec *exec;
 } mxi_ruled;
-/** The rules with derivatives of scales. Memory comes from the layer; in the call that only counts how much is needed, nothing is computed. */
+/** Applies the rules with derivatives of scales. Memory comes from the layer; the call that only counts memory computes nothing. */
 mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work);
 
 #endif

@@ -1,7 +1,6 @@
-/* Makes Q1 and Q2 under grad.config=softmax: a block's scale is made of the log-sum-exp of its magnitudes, Z, in place of the largest one.
- *
- * Z is never below the largest magnitude. So each block gets one column more, which holds Z, and is quantised as ever: every rule of scales then
- * sees Z where it looks for the largest magnitude. The columns are taken out again. Random words go with the elements that they belong to. */
+/* Makes Q1 and Q2 under grad.config=softmax: a block's scale is made of Z, the log-sum-exp of its magnitudes, in place of the largest one. Z is
+ * never below the largest magnitude. So each block gets one more column, which holds Z, and is quantised as usual: every rule of scales then finds Z
+ * as the largest magnitude. The columns are taken out again. Random words stay with the elements that they belong to. */
 #include <string.h>
 
 #include "mxgold/isa.h"
@@ -51,7 +50,7 @@ static void widen(const soft *w, const mx_spec *from, size_t i, size_t j, float 
   w->values[row * w->wide.cols + to + b->cols] = (float)mxi_normalise(NULL, &w->how, room, n, room + size, room + 2 * size);
 }
 
-/* The codes and scales that are the operand's own, of one of its rows. */
+/* Copies the operand's own codes and scales out of one row of the wider tensor. */
 static void narrow(const soft *w, mx_tensor *out, const mx_spec *spec, uint8_t *codes, size_t r) {
   const mxi_blocks *b = &w->blocks;
   memset(codes, 0, out->cols_padded);
@@ -73,7 +72,7 @@ static void narrow(const soft *w, mx_tensor *out, const mx_spec *spec, uint8_t *
          w->wide.scales + r * w->wide.scale_cols * w->wide.scale_bytes, out->scale_cols * out->scale_bytes);
 }
 
-/* The wider tensor's spec: blocks of a column more, nothing that was done before. */
+/* The spec of the wider tensor: blocks of one more column, and none of the steps that were done before. */
 static mx_spec spec_of(const soft *w, const mx_spec *from) {
   mx_spec s = *from;
   if (s.block_cols != MX_BLOCK_WHOLE) s.block_cols = (int)w->blocks.cols + 1;

@@ -1,4 +1,4 @@
-/* Applies gradient rules with derivatives of scales: one block after another is taken out, seen in binary64, and its gradient put back. */
+/* Applies gradient rules with derivatives of scales to one block after another: each is copied out to binary64, and its gradient is written back. */
 #include <math.h>
 #include <string.h>
 
@@ -112,7 +112,7 @@ static void slope_of_tensor(pass *p, double *dg, float *room) {
   p->dg = dg;
 }
 
-/* What is the same for all blocks. */
+/* What all blocks have in common. */
 static void begin(pass *p) {
   const mxi_ruled *m = p->m;
   const mx_spec *s = m->blocks.spec;

@@ -1,9 +1,9 @@
-/* Makes a model: its kind fills in parameters, linears and passes, then memory is taken. */
+/* Makes a model: its kind fills in parameters, linears and passes; then memory is allocated. */
 #include <stdlib.h>
 
 #include "train/models/model.h"
 
-/* Room for a linear under this recipe, on top of what it has. */
+/* Raises the memory that is needed to what a linear takes under this recipe. */
 static mx_status place(mxi_model *m, size_t index, const mx_linear_recipe *recipe, mx_error *err) {
   mxi_model_linear *l = &m->linears[index];
   const mx_linear call = mxi_model_call(m, index, recipe);
@@ -16,7 +16,7 @@ static mx_status place(mxi_model *m, size_t index, const mx_linear_recipe *recip
   return MX_OK;
 }
 
-/* Room for each linear under its own recipe, and under none. */
+/* Adds the memory that each linear takes under its own recipe and under none. */
 static mx_status place_linears(mxi_model *m, mx_error *err) {
   mx_status status = MX_OK;
   for (size_t i = 0; i < m->n_linears && !status; i++) {

@@ -1,5 +1,5 @@
-/* Switches to high precision late in a run: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32 chain, after
- * a rounding to bfloat16 where that is asked for. */
+/* Switches to high precision late in a run: what Fprop quantised is kept as numbers, and the two gradients are products of these in the FP32
+ * chain, after a rounding to bfloat16 if the configuration asks for it. */
 #include "mxgold/ablate.h"
 #include "train/models/model.h"
 

@@ -60,7 +60,7 @@ static mx_status forward(mxi_model *m) {
   return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), c->vocab, a->sums, e);
 }
 
-/* d is the gradient of the stream throughout. */
+/* d is the gradient of the residual stream throughout. */
 static mx_status backward(mxi_model *m) {
   llama *a = m->own;
   const mxi_model_config *c = &m->config;

@@ -44,7 +44,7 @@ typedef struct mxi_model_linear {
   float *smooth; /* of Smooth-SwiGLU: scales [I], x and w scaled [T][I], [O][I], the gradient of the latter; NULL: none */
 } mxi_model_linear;
 
-/* Products that a late switch has put into high precision: Dgrad and Wgrad, of what Fprop quantised; or all, of the matrices themselves. */
+/* Products that a late switch has put into high precision: Dgrad and Wgrad, from what Fprop quantised; or all, from the matrices themselves. */
 typedef enum mxi_late { MXI_LATE_NONE, MXI_LATE_BACKWARD, MXI_LATE_ALL } mxi_late;
 
 typedef struct mxi_batch {
@@ -73,7 +73,7 @@ struct mxi_model {
   float *dloss;            /* the gradient of the loss that a forward pass leaves, [n_dloss] */
   size_t n_dloss;
   float loss_scale; /* which the backward pass multiplies it by */
-  /* Of the call under way: */
+  /* Of the call in progress: */
   mxi_batch batch;
   uint64_t seed, step;
   int evaluate; /* 1: no backward call follows; 2: in the FP32 chain too */
@@ -88,10 +88,10 @@ struct mxi_model {
   size_t work_bytes;
   void *own; /* the kind's activations */
   mxi_pass *forward, *backward;
-  /* What a digest may cover: name, values and how many, filled by the passes when wanted. */
+  /* What a digest may cover: a name, values and their number, which the passes fill in if they are asked to. */
   void (*show)(void *self, const char *name, const float *x, size_t n);
   void *show_self;
-  /* Who looks at a linear before its backward call; may be NULL. */
+  /* Called with a linear before its backward call; may be NULL. */
   void (*watch)(void *self, size_t index, const float *dy, const float *x, int wants_dx);
   void *watch_self;
   mxi_late late;
@@ -109,7 +109,7 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
 void mxi_model_free(mxi_model *m);
 /** Draw the parameters: value i of parameter p is a function of (seed, p, i) alone. */
 void mxi_model_init(mxi_model *m, uint64_t seed);
-/** The loss of a batch; and its gradients, which are added to g. evaluate: as in struct mxi_model. */
+/** The loss of a batch; and with it its gradients, which are added to g. evaluate: as in struct mxi_model. */
 mx_status mxi_model_forward(mxi_model *m, const mxi_batch *batch, uint64_t seed, uint64_t step, int evaluate, double *loss, mx_error *err);
 mx_status mxi_model_backward(mxi_model *m, mx_error *err);
 
@@ -122,12 +122,12 @@ const mx_linear_recipe *mxi_model_plain(void);
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe);
 void *mxi_model_take(mxi_model *m, size_t n, size_t size);
 float *mxi_model_floats(mxi_model *m, size_t n);
-/** How many of a call's N targets count: all, but for the last batch of an evaluation. */
+/** How many of a call's N targets count: all, except in the last batch of an evaluation. */
 size_t mxi_model_counted(const mxi_model *m, size_t N);
-/** Let the work memory hold so many bytes. */
+/** Makes the work memory at least so many bytes large. */
 void mxi_model_work(mxi_model *m, size_t bytes);
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x);
-/** dx is written (NULL: not wanted), or added to; the weight's and bias' gradients are added. */
+/** dx is written (NULL: it is not computed), or added to; the gradients of the weight and the bias are added. */
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x);
 /** Smooth-SwiGLU. _floats: how many a linear needs. _forward: *x and *w become scaled copies. _gradient: where the gradient of the scaled w is to
  *  go; _backward: dx becomes that of x, and dw is added that of w. */
@@ -135,16 +135,16 @@ size_t mxi_smooth_floats(const mxi_model_linear *l);
 void mxi_smooth_forward(const mxi_model *m, size_t index, const float **x, const float **w);
 float *mxi_smooth_gradient(const mxi_model *m, size_t index);
 void mxi_smooth_backward(const mxi_model *m, size_t index, float *dx, float *dw);
-/** Let the work memory hold what the head of N positions, C wide, over V tokens needs. */
+/** Makes the work memory large enough for the head of N positions, C wide, over V tokens. */
 void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 /** The head: logits = x W^T in the FP32 chain, its gradients, and the loss. dx is written. */
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
 mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
 
-/** What quantised linears compute with in the products that m->late names: plain or recipe-bf16, which lives as long as the model; plain without this
- *  call. */
+/** Sets the recipe by which quantised linears compute the products that m->late names: plain or recipe-bf16, which must live as long as the
+ *  model; plain without this call. */
 mx_status mxi_model_late(mxi_model *m, const mx_linear_recipe *recipe, mx_error *err);
-/** Let quantised linears keep what Fprop makes of x and W. Not 0 without memory. */
+/** Makes quantised linears keep what Fprop makes of x and W. Returns 0, or another number if there is no memory. */
 int mxi_model_keep_quantised(mxi_model *m);
 /** An mx_linear.operand: self is the model. */
 void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx_spec *spec);

@@ -105,7 +105,7 @@ void mxi_optim_step(mxi_optim *o, mxi_model *m, double lr) {
                &m->exec);
   }
   if (!resets || c->reset_order != MXI_RESET_OFFICIAL) return;
-  /* The official code steps once more on the old moments, with t = 1, and drops what came of them. */
+  /* The authors' code then steps once more on the old moments, with t = 1, and discards the result. */
   for (size_t i = 0; i < m->n_params; i++) {
     const mxi_param *p = &m->params[i];
     adam_array(m->w + p->offset, m->g + p->offset, o->m + p->offset, o->v + p->offset, p->rows * p->cols,

@@ -1,4 +1,4 @@
-/* Keeps what an optimiser carries from step to step beside its moments: the scale of the loss, and the moving average of the weights. */
+/* Keeps what an optimiser carries from step to step besides its moments: the scale of the loss, and the moving average of the weights. */
 #include <math.h>
 
 #include "train/layers/parallel.h"

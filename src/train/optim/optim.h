@@ -20,7 +20,7 @@ typedef struct mxi_loss_scale {
   double scale, backoff; /* of the gradients of the backward pass; by which it falls at an overflow */
   uint64_t growth, good; /* good steps after which it doubles, and those since the last change */
 } mxi_loss_scale;
-/** After a step whose gradients overflowed, or did not. */
+/** Adapts the scale after a step whose gradients overflowed, or did not. */
 void mxi_loss_scale_after(mxi_loss_scale *s, int overflow);
 /** Are all gradients finite? */
 int mxi_gradients_are_finite(const mxi_model *m);
@@ -50,20 +50,20 @@ typedef struct mxi_ramp {
   float *sum, *count, *period; /* [n_values]: of the gradients since an element's last update, how many they are, and its period, 1 at first */
   int rehearses;               /* 1: steps are run as without */
 } mxi_ramp;
-/** The period of an element which moved that far while its quantised value moved `jumped`. */
+/** The period of an element that moved this far while its quantised value moved `jumped`. */
 float mxi_ramp_period(float moved, float jumped, const mxi_ramp_config *c);
-/** Add how far n elements, and their quantised values, are from where they were. */
+/** Adds how far n elements, and their quantised values, have moved. */
 void mxi_ramp_moves(float *moved, float *jumped, const float *before, const float *w, const float *q_before, const float *q, size_t n,
                     const mx_exec *exec);
-/** One step of AdamW of the n elements of a parameter at `offset`: decay and gradient always, the update where its period ends. A gradient with a
- *  number that is not finite is not added. */
+/** One step of AdamW for the n elements of a parameter at `offset`: decay and gradient are taken in every step, the update only when an element's
+ *  period ends. A gradient that is not finite is not added. */
 void mxi_ramp_step(mxi_ramp *r, size_t offset, size_t n, float *w, const float *g, float *m, float *v, mxi_adam a, const mx_exec *exec);
-/** Could a run have come to these periods and counts? */
+/** Can these periods and counts come from a run? */
 int mxi_ramp_is_sound(const mxi_ramp *r, const mxi_model *m);
 /** How many elements have a period above 1. */
 uint64_t mxi_ramp_slowed(const mxi_ramp *r, const mxi_model *m);
 
-/* What stands from step to step. */
+/* What is kept from step to step. */
 typedef struct mxi_optim {
   mxi_optim_config config;
   float *m, *v;        /* moments, [n_values]; SGD: m alone, of momentum */
@@ -75,14 +75,14 @@ typedef struct mxi_optim {
   mxi_ramp ramp;
 } mxi_optim;
 
-/** One step over all parameters: w moves by g. lr is the schedule's. g may be changed (StableSPAM clips it). */
+/** One step over all parameters w by their gradients g. lr is the schedule's. g may be changed (StableSPAM clips it). */
 void mxi_optim_step(mxi_optim *o, mxi_model *m, double lr);
 /** beta^n by squaring, the same bits everywhere. */
 double mxi_power(double beta, uint64_t n);
 
 /** The Euclidean norm of all gradients, in binary64: parameters in their order, each summed as mx_math_row_sums() does. */
 mx_status mxi_gradient_norm(double *norm, const mxi_model *m);
-/** Scale the gradients to at most `most`: by most / (norm + 1e-6), as torch's clip_grad_norm_. */
+/** Scales the gradients so that their norm is at most `most`: by most / (norm + 1e-6), as torch's clip_grad_norm_. */
 void mxi_gradient_clip(mxi_model *m, double norm, double most);
 
 typedef enum mxi_schedule_kind { MXI_CONSTANT, MXI_LINEAR, MXI_COSINE, MXI_SCHEDULES } mxi_schedule_kind;

@@ -1,5 +1,5 @@
-/* Updates weights by Q-Ramping (arXiv 2502.20853): elements whose quantised value moves more than they do are updated once in a period, by the mean
- * of its gradients. */
+/* Updates weights by Q-Ramping (arXiv 2502.20853): elements whose quantised value moves more than they do are updated once in a period, by the
+ * mean of the period's gradients. */
 #include <math.h>
 
 #include "train/layers/parallel.h"

@@ -17,7 +17,7 @@ typedef struct mxi_again {
 
 /** Memory for any linear of the model; it is the model's. */
 mx_status mxi_again_open(mxi_again *a, mxi_model *m, mx_error *err);
-/** The largest of T O, T I and O I over the model's linears. */
+/** The largest of T O, T I and O I over the linears of the model. */
 size_t mxi_again_most(const mxi_model *m);
 /** Products of linear `index` from dy and x, without its bias. exact: in the FP32 chain; else under its recipe with the draws of step `step`, and
  *  operand (NULL: nobody) sees the operands. Gradients that are NULL are not computed. */

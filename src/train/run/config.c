@@ -270,7 +270,8 @@ static int is_default(const char *token) {
   return !mx_spec_parse(&r.q[0], token, NULL) && same_specs(&r, &none);
 }
 
-/* The recipe without the token of n characters at `at` of list[item]; nothing is added where that is no recipe, or the token no key that is on. */
+/* Makes the recipe without the token of n characters at `at` of list[item]. Nothing is added if the result is no recipe, or if the token sets no
+ * key that is on. */
 static mx_status add_variant(mxi_config *c, const mx_linear_text *text, const char **list, size_t item, size_t at, size_t n, mx_error *err) {
   const char *whole = list[item];
   const size_t of_operand = whole[0] == 'Q' && whole[1] && whole[2] == ':' ? 3 : 0, key = strcspn(whole + at, "=");
@@ -296,7 +297,7 @@ static mx_status add_variant(mxi_config *c, const mx_linear_text *text, const ch
   return MX_OK;
 }
 
-/* One for each KEY=VALUE of a list. */
+/* Makes one such recipe for each KEY=VALUE of a list. */
 static mx_status add_variants(mxi_config *c, const mx_linear_text *text, const char **list, size_t n, mx_error *err) {
   for (size_t i = 0; i < n; i++) {
     size_t at = list[i][0] == 'Q' && list[i][1] && list[i][2] == ':' ? 3 : 0;
@@ -377,7 +378,7 @@ static const json_t *value_of(const json_t *root, const char *name) {
   return json_object_get(json_object_get(root, section), name + n + 1);
 }
 
-/* What follows from other keys, and what excludes each other. */
+/* Derives what follows from other keys, and refuses keys that exclude each other. */
 static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
   if (c->model.bias < 0) c->model.bias = c->model.kind == MXI_GPT2;
   if (c->model.tied < 0) c->model.tied = c->model.kind == MXI_GPT2;

@@ -70,15 +70,15 @@ typedef struct mxi_config {
   void *json; /* the resolved configuration, a json_t */
 } mxi_config;
 
-/** Names of keys, a blank between, that are not at their defaults and that nothing in such a run looks at: an optimiser's that another has, a schedule's,
- *  a switch's that is off. Returns how many; out has room for `size` characters. */
+/** Names the keys, separated by blanks, that are not at their defaults and that such a run does not read: those of another optimiser, of another
+ *  schedule, or of a switch that is off. Returns how many; out has room for `size` characters. */
 size_t mxi_config_idle(char *out, size_t size, const mxi_config *c);
 /** Read path, apply `set`, check. Paths in it become absolute or relative to the configuration's folder. */
 mx_status mxi_config_read(mxi_config *out, const char *path, const char *const *set, size_t n_set, mx_error *err);
 void mxi_config_free(mxi_config *c);
 /** Write the resolved configuration. */
 mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err);
-/** May a run of `c` go on from a state that `path` (a config.json) made? Everything but train.steps and evaluation must agree. */
+/** May a run of `c` be resumed from a state whose config.json is `path`? Everything but train.steps and evaluation must agree. */
 mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct mxi_data {
 int mxi_data_is_table(const mxi_config *c);
 mx_status mxi_data_open(mxi_data *out, const mxi_config *c, const mx_exec *exec, mx_error *err);
 void mxi_data_free(mxi_data *d);
-/** Batch number s of training; it stands until the next is asked for. */
+/** Batch number s of training; it is valid until the next one is asked for. */
 mxi_batch mxi_data_batch(mxi_data *d, const mxi_config *c, uint64_t s);
 /** Batch number s of an evaluation. batch.rows of it are new; 0: there are no more. */
 mxi_batch mxi_data_validation(mxi_data *d, const mxi_config *c, uint64_t s);

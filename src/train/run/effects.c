@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The recipe with the key back at its default. */
+/* Makes the recipe with the key set back to its default. */
 static mx_status without(mx_linear_recipe *out, const mx_linear_recipe *recipe, size_t key) {
   const mx_linear_recipe plain = {0};
   char value[64];
@@ -26,7 +26,7 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) 
     char is[64], fallback[64];
     mx_train_key_text(is, sizeof is, &c->recipe, i);
     mx_train_key_text(fallback, sizeof fallback, &plain, i);
-    /* Not keys that begin later, and those whose default no recipe like this one could have. */
+    /* Leaves out keys that take effect only later, and keys whose default this recipe could not have. */
     const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || !strncmp(name, "ramp", 4);
     if (!strcmp(is, fallback) || later || without(&k->without, &c->recipe, i)) continue;
     snprintf(k->name, sizeof k->name, "%s", name);

@@ -22,12 +22,12 @@ typedef struct mxi_effects {
   size_t n;
 } mxi_effects;
 
-/** The keys that are on in a configuration. q2.ema and tensor.hold, which begin later, and ramp.*, which is no linear's, are left out. Without memory
- *  there are none. */
+/** Lists the keys that are on in a configuration, except q2.ema and tensor.hold, which take effect only later, and ramp.*, which belongs to no
+ *  linear. Without memory the list is empty. */
 void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c);
-/** Compare a layer's output and gradients with those under each key set back. Memory that is not to be had ends it for this layer. */
+/** Compares a layer's output and gradients with those under each key set back. Without memory this layer is skipped. */
 void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const float *x);
-/** Names of the silent keys, a blank between; returns how many. And the end of it. */
+/** Writes the names of the silent keys, separated by blanks, and returns how many; and frees the list. */
 size_t mxi_effects_names(char *out, size_t size, const mxi_effects *e);
 void mxi_effects_end(mxi_effects *e);
 

@@ -17,7 +17,8 @@ typedef struct mxi_kept {
   const float *values;
 } mxi_kept;
 
-/** The state after `step` steps, and back; kept [n_kept] is written too (mxi_metrics_state()). late: mxi_threshold_print()'s text; what was read is the caller's to free. */
+/** Writes and reads the state after `step` steps; kept [n_kept] is included (mxi_metrics_state()). late: the text of mxi_threshold_print(); the
+ *  caller frees what was read. */
 mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, const mxi_kept *kept,
                           size_t n_kept, mx_error *err);
 mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err);
@@ -27,11 +28,12 @@ typedef struct mxi_lines {
   FILE *to;
   const char *path;
 } mxi_lines;
-/** Open for appending. resume: lines of steps from `step` on, which a run after the last checkpoint left, are cut off; else the file is begun anew. */
+/** Opens it for appending. resume: lines of steps from `step` on, which the run wrote after its last checkpoint, are cut off; otherwise the file
+ *  begins anew. */
 mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t step, mx_error *err);
 mx_status mxi_lines_close(mxi_lines *l, mx_error *err);
-/** What the last whole line of a run's metrics says of loss and evaluations; what it does not say stays as it is. For a run that is resumed after its
- *  last step. MX_ERR_IO. */
+/** Reads loss and evaluations from the last whole line of a run's metrics; what the line lacks stays as it is. For a run that is resumed after
+ *  its last step. MX_ERR_IO. */
 mx_status mxi_last_metrics(mx_train_result *result, const char *path, mx_error *err);
 /** The number that a line begins with, after whatever is not a digit; UINT64_MAX without one. */
 uint64_t mxi_line_step(const char *line);

@@ -9,7 +9,7 @@
 #include "mxgold/math.h"
 #include "train/run/files.h"
 
-/* Steps whose draws no training step has: those of a second draw. */
+/* Step numbers that no training reaches, for the draws of a second rounding. */
 static const uint64_t second_draw = UINT64_C(1) << 34;
 
 int mxi_metrics_due(const mxi_metrics *t, uint64_t step) { return t->wanted && step % t->config->metrics.every == 0; }
@@ -75,7 +75,8 @@ static mx_status source_of(const mxi_metrics *t, int q, float *out, const mx_ten
                      spec->seed);
 }
 
-/* What has changed of W's codes since the measurement before. Codes and not values: a tensor scale that moves a little moves every value. */
+/* Counts what has changed in W's codes since the measurement before. Codes are compared and not values, because a tensor scale that moves a little
+ * moves every value. */
 static void compare_weights(mxi_metrics *t, const mx_tensor *tensor, const mx_spec *spec) {
   const mx_format *format = mx_elem_format(spec->elem);
   const size_t n = tensor->rows * tensor->cols;
@@ -144,7 +145,7 @@ static void subtract(float *a, const float *from, size_t n) {
   for (size_t i = 0; i < n; i++) a[i] -= from[i];
 }
 
-/* How a product differs from the FP32 one: a and b become their errors. before: the error of a at the measurement before (NULL: none). */
+/* Measures how a product differs from the FP32 one: a and b become their errors. before: the error of a at the measurement before (NULL: none). */
 static void product(mxi_metrics *t, const char *name, const float *exact, float *a, float *b, size_t n, const float *before) {
   const mx_exec *e = &t->again.model->exec;
   subtract(a, exact, n);

@@ -47,10 +47,10 @@ void mxi_metrics_linear(mxi_metrics *t, size_t index, const float *dy, const flo
 /** Write the step's text, ', "layers": {...}', if there is any. */
 mx_status mxi_metrics_text(mxi_metrics *t, FILE *to, mx_error *err);
 
-/** What stands from measurement to measurement, for the state: errors of dw and W's codes, in `kept`, which has room for two a linear. Returns how
- *  many there are. */
+/** Puts what is kept from measurement to measurement, errors of dw and W's codes, into `kept` for the state; there is room for two a linear.
+ *  Returns how many there are. */
 size_t mxi_metrics_state(mxi_kept *kept, const mxi_metrics *t);
-/** And back from the state at `path`; what it has nothing of begins anew. */
+/** Reads them back from the state at `path`; what it lacks begins anew. */
 mx_status mxi_metrics_resume(mxi_metrics *t, const char *path, mx_error *err);
 
 #endif

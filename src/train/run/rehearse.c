@@ -71,7 +71,7 @@ static void keep(mxi_rehearsal *t, int back) {
     t->before = *t->optim;
 }
 
-/* What one step moved; the first has nothing to be compared with. */
+/* Adds what one step moved; the first step has nothing to compare with. */
 static mx_status look(mxi_rehearsal *t, int first, mx_error *err) {
   mxi_model *m = t->model;
   const mx_status status = quantised(t->now, t, err);

@@ -18,8 +18,8 @@ typedef struct mxi_rehearsal {
 mx_status mxi_rehearsal_open(mxi_rehearsal *t, mxi_model *m, mxi_optim *o, const mxi_config *c, mx_error *err);
 /** Are periods to be measured before this step? */
 int mxi_rehearsal_due(const mxi_rehearsal *t, uint64_t step);
-/** Measure them: step() is to run step number `step` as without Q-Ramping, and to say whether its loss is finite; the first that is not ends the
- *  measurement. Model and optimiser are then as before, but for the periods. */
+/** Measures them. step() must run step number `step` as without Q-Ramping and say whether its loss is finite; the first loss that is not ends the
+ *  measurement. Model and optimiser are then as before, except for the periods. */
 mx_status mxi_rehearsal_run(mxi_rehearsal *t, uint64_t step, mx_status (*run)(void *self, uint64_t step, int *finite, mx_error *err),
                             void *self, mx_error *err);
 

@@ -209,7 +209,7 @@ static float widen(uint16_t half) {
   return x;
 }
 
-/* The sum of gradients in bfloat16 with one batch's more, which then begin anew; or, last, back as the gradients. */
+/* Adds one batch's gradients to the sum in bfloat16 and sets them to zero; after the last batch the sum becomes the gradients. */
 static void add_up(run *r, int last) {
   mxi_model *m = r->model;
   for (size_t i = 0; i < m->n_values; i++) m->g[i] += widen(r->sum[i]);
@@ -217,7 +217,7 @@ static void add_up(run *r, int last) {
   for (size_t i = 0; i < m->n_values; i++) m->g[i] = last ? widen(r->sum[i]) : 0;
 }
 
-/* What a step's linears are told: the average that rounds Q2, and whether tensor scales are taken anew. */
+/* Tells the linears of a step which average rounds Q2, and whether tensor scales are computed anew. */
 static void tell_linears(run *r, int refresh) {
   mxi_model *m = r->model;
   m->ema = r->optim.ema.steps >= MXI_EMA_BEGINS ? r->optim.ema.w : NULL;
@@ -234,7 +234,7 @@ static void watch(void *self, size_t index, const float *dy, const float *x, int
   tell_linears(r, refresh);
 }
 
-/* threshold.full: the gradients of a batch as they are trained with, and by a backward pass in FP32 from the same forward pass. */
+/* threshold.full: compares the gradients that train the model with those of an FP32 backward pass from the same forward pass. */
 static mx_status whole_gradients(run *r, const mxi_batch *batch, uint64_t s, mx_error *err) {
   mxi_model *m = r->model;
   const mx_linear_counts counts = m->counts;
@@ -256,7 +256,7 @@ static mx_status whole_gradients(run *r, const mxi_batch *batch, uint64_t s, mx_
   return status;
 }
 
-/* Loss and gradients of a step's batches, their mean. */
+/* Computes the mean loss and gradients of a step's batches. */
 static mx_status gradients(run *r, double *loss, mx_error *err) {
   mxi_model *m = r->model;
   const size_t n = r->config.train.accumulate;
@@ -302,7 +302,7 @@ static mx_status evaluate(run *r, int how, double *loss, double *accuracy, mx_er
     const mxi_batch batch = mxi_data_validation(&r->data, &r->config, s);
     if (!batch.rows) break;
     double one;
-    /* Random words of evaluations are those of no step. */
+    /* Random words of evaluations belong to step numbers that no step has. */
     const mx_status status = mxi_model_forward(r->model, &batch, r->config.train.seed_quant, (UINT64_C(1) << 35) + s, how, &one, err);
     if (status) return status;
     total += one * (double)batch.rows;
@@ -336,7 +336,7 @@ static mx_status checkpoint(run *r, mx_error *err) {
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
 }
 
-/* What techniques did in this step, and how the scale of the loss goes on. */
+/* Reports what techniques did in this step, and adapts the scale of the loss. */
 static void print_techniques(run *r, int skip) {
   const mxi_config *c = &r->config;
   FILE *to = r->metrics.to;
@@ -357,7 +357,7 @@ static void add_silent(run *r, const char *names) {
   if (*names) snprintf(r->silent + at, sizeof r->silent - at, "%s%s", at ? " " : "", names);
 }
 
-/* Are the first step's gradients the same to the bit with a knob off? What the second step of gradients leaves behind is put back. */
+/* Are the first step's gradients the same to the bit with a knob off? Whatever the second computation changed is put back. */
 static mx_status same_without(run *r, const char *name, const float *own, mx_error *err) {
   mxi_model *m = r->model;
   double ignored;
@@ -403,8 +403,9 @@ static mx_status try_without(run *r, const float *own, mx_error *err) {
   return status;
 }
 
-/* What is on and changes no bit of the first step, whose gradients have been computed: quantisation's keys by linears that were run again, the loss'
- * factor, its sum and Smooth-SwiGLU by gradients that are computed again, clipping by the norm, and what no such run looks at by rule. */
+/* Finds keys that are on and change no bit of the first step, whose gradients have been computed: keys of quantisation by running linears again;
+ * the factor of the loss, the type of the sum and Smooth-SwiGLU by computing gradients again; clipping by the norm; and keys that no such run reads
+ * by rule. */
 static mx_status find_silent(run *r, double norm, mx_error *err) {
   const mxi_config *c = &r->config;
   mxi_model *m = r->model;
@@ -436,7 +437,7 @@ static double rate(const run *r) {
   return mxi_threshold_rate(&r->threshold, mxi_schedule_rate(&c->schedule, c->optim.lr, r->step + 1, c->train.steps), c->optim.lr, r->step);
 }
 
-/* What the gradients do to the parameters. Returns 1 for a step that dynamic scaling of the loss skips. */
+/* Updates the parameters by the gradients. Returns 1 for a step that dynamic scaling of the loss skips. */
 static int update(run *r, double lr, double norm) {
   const mxi_config *c = &r->config;
   mxi_model *m = r->model;

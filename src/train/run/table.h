@@ -19,7 +19,7 @@ typedef struct mxi_table {
   uint64_t epoch;
 } mxi_table;
 
-/* What random words of the data are for: the seed of a use is mx_linear_seed(train.seed_data, epoch or batch, use, 14). */
+/* Purposes of the random words of the data: the seed of a purpose is mx_linear_seed(train.seed_data, epoch or batch, purpose, 14). */
 enum { MXI_USE_FEATURES, MXI_USE_WEIGHTS, MXI_USE_ORDER, MXI_USE_PLACE, MXI_USE_NOISE, MXI_USE_TIME, MXI_USE_EPSILON, MXI_USES };
 static inline uint64_t mxi_table_seed(const mxi_config *c, uint64_t index, int use) {
   return mx_linear_seed(c->train.seed_data, index, (uint32_t)use, 14);

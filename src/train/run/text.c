@@ -74,7 +74,7 @@ void mxi_text_batch(const mxi_text *t, const mxi_config *c, uint64_t s, int32_t 
   }
 }
 
-/* Where the windows of the validation text may begin: data.eval_rows spreads its own over all of them, else they lie side by side. */
+/* Where the windows of the validation text may begin: with data.eval_rows they are spread over all places, otherwise they lie side by side. */
 static size_t windows(size_t *stride, const mxi_text *t, const mxi_config *c) {
   const size_t T = c->model.context, rest = t->n - t->n_train, all = rest > T ? rest - T : 0;
   *stride = c->model.kind == MXI_BYTE_MLP ? 1 : T;

@@ -28,7 +28,7 @@ int mxi_threshold_due(const mxi_threshold *t, uint64_t step);
 void mxi_threshold_linear(mxi_threshold *t, size_t index, const float *dy, const float *x);
 /** threshold.full: the same from whole gradients [n_values], quantised and of a backward pass in FP32. */
 void mxi_threshold_gradients(mxi_threshold *t, const float *quantised, const float *exact);
-/** A step's linears have been measured: count whether they are below. */
+/** Counts whether the measured linears of a step are below the threshold. */
 void mxi_threshold_close_step(mxi_threshold *t);
 /** |dW| over noise of a linear, and of all together; Inf without noise, NaN before the first measurement. */
 double mxi_threshold_ratio(const mxi_threshold *t, size_t index);
@@ -41,7 +41,8 @@ void mxi_threshold_switch(mxi_threshold *t, mxi_model *m, uint64_t step);
 /** The learning rate of a step after the switch; peak and rate are the schedule's otherwise. */
 double mxi_threshold_rate(const mxi_threshold *t, double rate, double peak, uint64_t step);
 
-/** What stands from step to step as text that comes back to the bit, and from it. The text is the caller's to free; NULL: no memory. */
+/** Writes what is kept from step to step as text from which it can be read back to the bit, and reads it. The caller frees the text; NULL: no
+ *  memory. */
 char *mxi_threshold_print(const mxi_threshold *t);
 int mxi_threshold_parse(mxi_threshold *t, mxi_model *m, const char *text);
 

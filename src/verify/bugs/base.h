@@ -48,7 +48,7 @@ int mxi_base_fits(const mx_spec *spec, const mx_sample *samples, size_t n);
 int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks,
                   shortage *lack);
 void mxi_base_close(base *b);
-/** Room for runs of b, 0 if memory ran out; and back. */
+/** Allocate memory for runs of b (0 if there is none), and free it. */
 int mxi_run_open(trial_run *r, const base *b);
 void mxi_run_close(trial_run *r, const base *b);
 /** Codes and scales of part i that differ from what was seen, in rows of blocks [first, end). As elsewhere a NaN is a NaN, and codes under a NaN

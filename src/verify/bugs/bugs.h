@@ -5,15 +5,14 @@
 #include "verify/trial/deadline.h"
 #include "mxgold/verify.h"
 
-/** Faults over a preset that give every byte and hold on the half of the data that they were not fitted to: 1, and *out; 0 if there are none. known: a bug
- *  that gives every byte, or NULL; its preset comes first then, and its name stays. key_like: keys of a spec may say the same in their way.
- *  Oracle: tests/test_fault.c, tests/strangers. */
+/** Searches for faults over a preset that give every byte and hold on the half of the data that they were not fitted to. Returns 1 and fills
+ *  *out, or 0 if there are none. known is a bug that gives every byte, or NULL; its preset is then tried first, and the answer keeps its name.
+ *  key_like also admits faults that keys of a spec can express. Oracle: tests/test_fault.c, tests/strangers. */
 int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until);
 
-/** The preset with the fewest differing codes and scales among all that the shapes allow; and the bug over any of them, with which it gives every
- *  byte or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone.
- *  Returns 1 if it is a cause that gives every byte; 0 if a spec may be the better explanation, or none was found.
- *  Oracle: tests/mutants, tests/test_bugs.c. */
+/** Finds the preset with the fewest differing codes and scales among all that the shapes allow, and the bug over any of them with which it gives
+ *  every byte, or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. Returns 1 if the bug gives every byte, 0 if
+ *  a spec may be the better explanation or none was found. Oracle: tests/mutants, tests/test_bugs.c. */
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
 
 #endif

@@ -28,7 +28,7 @@ static inline void half_better(half *best, const named *is, uint64_t left) {
   if (!best->is.name || left < best->left || (left == best->left && is->weak < best->is.weak)) *best = (half){*is, left};
 }
 
-/** Codes, and scales, that are right but written as something else: renames.c. */
+/** Codes or scales that are right but written as other codes. */
 void mxi_rename_codes(half *best, const base *b);
 void mxi_rename_scales(half *best, const base *b);
 /** Column c of each group of elements holds what another column of it should: lanes.c. */

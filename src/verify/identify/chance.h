@@ -4,7 +4,7 @@
 
 #include "verify/identify/inquiry.h"
 
-/* Which inquiries have ordinary blocks that are rounded at random, and whose rule is known but for its seed. */
+/* The inquiries whose ordinary blocks are rounded at random, and whose rule is known except for its seed. */
 typedef struct chance {
   int asked, none;
   uint8_t random[MAX_INQUIRIES + 1];
@@ -12,10 +12,10 @@ typedef struct chance {
   size_t ruled[MAX_INQUIRIES + 1], n_ruled;
 } chance;
 
-/** The inquiry under which ordinary blocks are rounded at random, with a seed below 2^20 or a usual one that gives every byte; NULL if there is none.
- *  Every inquiry has its specs. Asked once: later calls with the same c return NULL. */
+/** Finds the inquiry under which ordinary blocks are rounded at random, with a seed below 2^20 or a usual one that gives every byte; NULL if
+ *  there is none. Every inquiry must have its specs. It works once: later calls with the same c return NULL. */
 inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until);
-/** The same with every seed that is ever tried; or without one, if its draws look random: with what can be said of them. */
+/** The same with every seed that is ever tried. Without a seed it returns the inquiry if its draws look random, with what can be said of them. */
 inquiry *mxi_chance_inquiry(chance *c, inquiry *all, size_t n, deadline until);
 
 #endif

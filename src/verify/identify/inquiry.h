@@ -12,7 +12,7 @@ enum { ONE_IN = 50 };
 
 enum { MAX_REPAIRED = 48, MAX_INQUIRIES = 48 };
 
-/* A spec, run over everything. */
+/* A spec that was run over everything, and what it got. */
 typedef struct attempt {
   mx_spec spec;
   score got;
@@ -49,39 +49,40 @@ typedef struct inquiry {
   random_facts facts;
 } inquiry;
 
-/** Under h with this input.dtype and flush. Returns 0 if memory ran out. */
+/** Begins an inquiry under h with this input.dtype and flush. Returns 0 if memory ran out. */
 int mxi_inquiry_open(inquiry *q, const hypothesis *h, int dtype, int flush, const mx_sample *samples, size_t n, int threads,
                      search_budget *budget);
 void mxi_inquiry_close(inquiry *q);
 
-/** The presets of these formats: into best if one of them gives the chosen blocks. */
+/** Tries the presets of these formats; best becomes one that gives the chosen blocks. */
 void mxi_inquiry_presets(inquiry *q);
-/** What gives the scales of ordinary blocks: into cores, best first. */
+/** Finds rules that give the scales of ordinary blocks, and puts them into cores, best first. */
 void mxi_inquiry_cores(inquiry *q);
-/** The element's keys for each of the cores: into specs, and residue. */
+/** Finds the element's keys for each of the cores, and fills specs and residue. */
 void mxi_inquiry_specs(inquiry *q);
-/** Both once more where blocks were learned since. */
+/** Does both again if blocks have joined since. */
 void mxi_inquiry_refit(inquiry *q);
-/** The best few specs, repaired on blocks of every class until one gives everything: into best. effort 1: also two keys at once. */
+/** Repairs the best few specs on blocks of every class until one gives everything, which becomes best. With an effort of 1 also two keys at once. */
 void mxi_inquiry_finish(inquiry *q, int effort);
 
-/** A spec of these formats, run over everything: into best whatever is there. */
+/** Runs a spec of these formats over everything and makes it best, whatever best was. */
 void mxi_inquiry_take(inquiry *q, const mx_spec *spec);
 
 /** Is more than one in ONE_IN of the elements, or of the scales, of ordinary blocks wrong? */
 int mxi_inquiry_far_off(const inquiry *q);
-/** Do ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
+/** Do the codes of ordinary blocks lie on both sides of every rule, and between its neighbours? Then the specs become stochastic ones. */
 int mxi_inquiry_looks_random(inquiry *q);
-/** The rule of every class, whatever the seed: into random; effort as of mxi_inquiry_finish. Returns 1 if nothing but the seed is missing. */
+/** Finds the rule of every class, whatever the seed, and puts it into random; effort as in mxi_inquiry_finish(). Returns 1 if only the seed is
+ *  missing. */
 int mxi_inquiry_random_rule(inquiry *q, int effort);
-/** The seed among few or among many (0, 1 or 2); with it as any spec. Returns 1 if every byte is found. */
+/** Searches few seeds or many (0, 1 or 2), then goes on with the seed as with any spec. Returns 1 if every byte is found. */
 int mxi_inquiry_seed(inquiry *q, int many);
-/** What is left, is it a scale that is rounded at random and shows it in few blocks? Its seed, then. Returns 1 if every byte is found. */
+/** Is the rest a scale that is rounded at random, which shows in few blocks? Then searches for its seed. Returns 1 if every byte is found. */
 int mxi_inquiry_hidden_draws(inquiry *q);
-/** Without the seed: what can be said of it. Returns 1 if the draws look random. */
+/** Finds what can be said without the seed. Returns 1 if the draws look random. */
 int mxi_inquiry_estimate(inquiry *q);
 
-/** What tensor.store makes of the stored tensor scales: how many are wrong with the best, which s gets. */
+/** Gives s the tensor.store under which the fewest stored tensor scales are wrong, and returns how many are. */
 uint64_t mxi_inquiry_fit_tensor_scale(const observation *o, mx_spec *s);
 /** Does a rule of s round at random? */
 int mxi_spec_random(const mx_spec *s);

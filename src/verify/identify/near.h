@@ -4,8 +4,8 @@
 
 #include "verify/identify/inquiry.h"
 
-/** q->best gives every byte and is not a preset: look for a preset with one key of it, or two, that gives every byte too; then q->best is that spec.
- *  as_good: does a spec give every byte? Returns the preset's name, NULL if there is none. */
+/** If q->best gives every byte and is no preset, looks for a preset that also gives every byte once one, two or three of its keys are changed;
+ *  q->best then becomes that spec. as_good says whether a spec gives every byte. Returns the preset's name, NULL if there is none. */
 const char *mxi_near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t));
 
 #endif

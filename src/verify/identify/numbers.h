@@ -4,8 +4,8 @@
 
 #include "verify/identify/inquiry.h"
 
-/** Would each number of the exact spec of q be found again on other data? It is certain if it is so plain that chance would not put it into the interval
- *  of those with the same bytes, or if it is a preset's. as_good_as: does a spec give the same bytes? */
+/** Would other data lead to the same numbers in the exact spec of q? A number is believed if it is so plain that chance would hardly put it into
+ *  the interval of numbers with the same bytes, or if a preset has it. as_good_as says whether a spec gives the same bytes. */
 int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *));
 
 #endif

@@ -1,5 +1,4 @@
-/* Declares variants of the right problem: what else a kernel could have computed. words.c says them, edits.c makes them, variants.c tries
- * them. */
+/* Declares variants of the right problem, which are what else a kernel could have computed: how they are described, made and tried. */
 #ifndef MX_VERIFY_JUDGE_EDITS_H
 #define MX_VERIFY_JUDGE_EDITS_H
 

@@ -1,5 +1,5 @@
-/* Declares when a search gives up: by the processor time of the thread that began it, so that what is found does not depend on what else the machine
- * does. */
+/* Declares when a search gives up: by the processor time of the thread that began it, so that other work on the machine does not change what is
+ * found. */
 #ifndef MX_VERIFY_TRIAL_DEADLINE_H
 #define MX_VERIFY_TRIAL_DEADLINE_H
 
@@ -19,7 +19,7 @@ typedef struct deadline {
 deadline mxi_deadline_in(double seconds, shortage *lack);
 /** Seconds that are left; below 0 when it is over. */
 double mxi_deadline_left(deadline d);
-/** Is it over? Then that is noted, unless the search goes on after it. So it is where memory ran out, since the answer will not be given. */
+/** Is it over? If so, that is noted, unless the search goes on after it. It is also over if memory ran out, since no answer will be given then. */
 static inline int deadline_over(deadline d) {
   if (short_of_memory(d.lack)) return 1;
   if (mxi_deadline_left(d) > 0) return 0;

@@ -6,10 +6,10 @@
 
 /** Index of a key as mx_key_name() counts; SIZE_MAX for none. */
 size_t mxi_key_find(const char *name);
-/** to's key becomes from's. */
+/** Copies the key from `from` to `to`. */
 void mxi_key_copy(mx_spec *to, const mx_spec *from, size_t index);
 int mxi_key_same(const mx_spec *a, const mx_spec *b, size_t index);
-/** Every key the same, and the signs of a rotation. */
+/** Are all keys the same, and the signs of a rotation? */
 int mxi_keys_same(const mx_spec *a, const mx_spec *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Declares samples as the rule sees them, cut into blocks that are sorted by what decides their scale. */
+/* Declares samples as the rule sees them, cut into blocks that are sorted into classes by what decides their scale. */
 #ifndef MX_VERIFY_TRIAL_OBSERVE_H
 #define MX_VERIFY_TRIAL_OBSERVE_H
 
@@ -9,7 +9,7 @@
 /* n / by, rounded up. */
 static inline size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
-/* Blocks by what decides their scale. */
+/* Classes of blocks, by what decides their scale. */
 typedef enum block_class { BLOCK_PLAIN, BLOCK_SMALL, BLOCK_LARGE, BLOCK_ZERO, BLOCK_INF, BLOCK_NAN, BLOCK_CLASSES } block_class;
 
 typedef struct block_at {
@@ -43,13 +43,13 @@ typedef struct observation {
   shortage *lack; /* of the call */
 } observation;
 
-/** Could spec have made what the sample holds: are there as many scales of that size, and has no code bits that its format lacks? */
+/** Could spec have made the sample? The number and size of its scales must fit, and no code may have bits that its format lacks. */
 int mxi_sample_fits(const mx_spec *spec, const mx_sample *s);
-/** MX_ERR_NOMEM, which is noted in lack, as is all memory that runs out under o later. */
+/** Makes the observation. MX_ERR_NOMEM is noted in lack, as is all memory that runs out under o later. */
 mx_status mxi_observation_init(observation *o, const mx_sample *samples, size_t n, const mx_spec *formats, size_t block_rows, size_t block_cols,
                                int n_threads, shortage *lack);
 void mxi_observation_free(observation *o);
-/** x of a sample as the rule sees it but for flush; ld its row stride. */
+/** x of a sample as the rule sees it, before flush; ld is its row stride. */
 const float *mxi_observation_x(const observation *o, size_t sample, size_t *ld);
 /** The keys that the observation supposes: formats, block, rotation, type. */
 void mxi_observation_put_formats(mx_spec *spec, const observation *o);

@@ -54,7 +54,7 @@ typedef struct mxi_blocks {
 void mxi_blocks_of(mxi_blocks *out, const mx_tensor *tensor, const mx_spec *spec);
 /** F of scale.rule: what the largest magnitude is divided by. */
 double mxi_rule_max(const mx_spec *spec);
-/** What the codes of block (i, j) are multiplied by; *stored is the value of its scale. */
+/** The number by which the codes of block (i, j) are multiplied; *stored is the value of its scale. */
 double mxi_block_multiplier(const mxi_blocks *b, size_t i, size_t j, double *stored);
 
 /** x as it is scaled before it is rounded. */
@@ -71,10 +71,11 @@ typedef struct mxi_normaliser {
   float beta;
   double unit; /* else to this number */
 } mxi_normaliser;
-/** The recipe's, for an operand whose magnitudes are counted in units of `unit`: mxi_tensor_unit(), max|X| under a tensor scale, else 1. */
+/** The recipe's normaliser for an operand whose magnitudes are counted in units of `unit`: mxi_tensor_unit(), which is max|X| under a tensor
+ *  scale and otherwise 1. */
 mxi_normaliser mxi_normaliser_of(const mx_linear_recipe *r, double unit);
 double mxi_tensor_unit(const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld);
-/** Z of n values. dz [n], if not NULL, gets dZ/dx; magnitude and weight [n] are scratch for the softmax. */
+/** Computes Z of n values. dz [n], if not NULL, gets dZ/dx; magnitude and weight [n] are scratch for the softmax. */
 double mxi_normalise(double *dz, const mxi_normaliser *how, const float *x, size_t n, float *magnitude, float *weight);
 
 /* The quantiser of one block of n elements at one place, in binary64. x = v * unit, its quantised value q * unit. */

@@ -73,7 +73,7 @@ static size_t interval_from(const double *x, size_t n, double v) {
 
 static double clamp(double x, double lo, double hi) { return x < lo ? lo : x > hi ? hi : x; }
 
-/* The slope at v, or (0) what is to be done for it: over times a's power, divided by k. */
+/* Sets *slope and returns 1 if the slope at v needs no power. Otherwise returns 0; the slope is then *over times a power of *a, divided by k. */
 static int direct(double *slope, double *a, double *over, const mxi_estimator *e, double v) {
   *a = *over = *slope = 1;
   if (e->kind == MX_QPRIME_STE || v != v || v < e->one_below || v > e->one_above) return 1;

@@ -1,4 +1,5 @@
-/* Declares how far the search for faults goes: so many elements run, which is the same on every machine; and the clock, where it is slow. */
+/* Declares how far the search for faults goes: it runs so many elements, which is the same number on every machine, and slow machines stop by the
+ * clock. */
 #ifndef MX_VERIFY_FAULT_SEARCH_EFFORT_H
 #define MX_VERIFY_FAULT_SEARCH_EFFORT_H
 
@@ -11,9 +12,9 @@ typedef struct effort {
   deadline until;
 } effort;
 
-/** So many elements were run. */
+/** Notes that so many elements were run. */
 static inline void effort_spend(effort *e, uint64_t elements) { e->left -= elements < e->left ? elements : e->left; }
-/** Is the search to end here, with what it has? The clock and memory are noted in the record of the call. */
+/** Must the search end here with what it has? The clock and lack of memory are noted in the record of the call. */
 static inline int effort_over(effort *e) {
   if (!e->left) return 1;
   if (!deadline_over(e->until)) return 0;

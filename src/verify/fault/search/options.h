@@ -14,7 +14,7 @@ typedef struct option {
 
 enum { MOST_OPTIONS = 512 };
 
-/** Of stages [first, last] for a spec and a shape. Returns how many. */
+/** Lists the faults of stages [first, last] for a spec and a shape. Returns how many. */
 size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols);
 
 #endif

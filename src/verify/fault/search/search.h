@@ -17,12 +17,12 @@ typedef struct blame {
   uint64_t codes, scales, tensor_scales; /* that differ from the plain preset, of all samples */
 } blame;
 
-/** Stage by stage: the elements under the scales that are stored, the scales under the tensor scale that is stored. Samples of codes alone.
- *  over: only this preset is looked at; NULL: the presets that come nearest. A number of elements bounds the work, and the clock does on a slow machine;
- *  what has been found by then is the answer.   Oracle: tests/test_fault.c, tests/strangers. */
+/** Searches stage by stage: elements under the stored scales, and scales under the stored tensor scale. Samples of codes alone. over: only this
+ *  preset is tried; NULL: the presets that come nearest. A number of elements bounds the work, and on a slow machine the clock; what has been found
+ *  by then is the answer.   Oracle: tests/test_fault.c, tests/strangers. */
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until);
 
-/** Must the answer be so on other data too? It must tell itself from the preset in so many bits more than it costs. */
+/** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits. */
 enum { BLAME_BITS = 20 };
 static inline int mxi_blame_confirmed(const blame *b) { return (double)b->held >= b->cost + BLAME_BITS; }
 

@@ -1,4 +1,4 @@
-/* Declares a sample under one spec with faults in it: what is right and what is wrong, of scales and of elements apart. */
+/* Declares a sample that was run under one spec with faults in it, and what is right and wrong in it, scales and elements separately. */
 #ifndef MX_VERIFY_FAULT_SEARCH_VIEW_H
 #define MX_VERIFY_FAULT_SEARCH_VIEW_H
 
@@ -7,7 +7,7 @@
 #include "verify/fault/run.h"
 #include "verify/fault/search/effort.h"
 
-/* Elements of a sample that the search looks at: its first rows. What is found is run over all. */
+/* How many elements of a sample the search runs: those of its first rows. What is found is then run over all. */
 enum { VIEW_ELEMENTS = 1 << 17, VIEW_ROWS = 12, VIEW_COUNTED = 8 };
 
 typedef struct view {
@@ -31,9 +31,9 @@ int mxi_view_fits(const mx_spec *spec, const mx_sample *s);
 /** Run spec with n faults over the first rows of s. 0: it cannot be run, or the effort is spent; memory that runs out is noted. */
 int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e);
 void mxi_view_close(view *v);
-/** The codes that every trial of an element is compared with, of all rows: once. */
+/** Makes the codes of all rows, once, with which every trial of an element is compared. */
 void mxi_view_all_codes(view *v);
-/** One in two blocks is for fitting, by a hash of its place. */
+/** Is the block one of those that are fitted to? One in two is, by a hash of its place. */
 static inline int mxi_is_for_fit(size_t d, size_t a) {
   uint64_t h = (uint64_t)d * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)a * UINT64_C(0xC2B2AE3D27D4EB4F);
   h ^= h >> 29;

@@ -7,8 +7,8 @@
 /* What a fault does to a cell: it leaves it alone, mends it, or spoils it. */
 typedef enum cell_state { CELL_SAME, CELL_NEEDS, CELL_SPOILED } cell_state;
 
-/** state: of each block [down][across], or of each element [rows][cols]. Fitted on half of the blocks and held to the other half. cost gets its bits,
- *  held the cells of the other half that need it. 0: no region of the grammar is it. */
+/** Finds the region from the state of each block [down][across], or of each element [rows][cols]. It is fitted on half of the blocks and held to
+ *  the other half. cost gets its bits, held the number of cells of the other half that need the fault. Returns 0 if no region of the grammar fits. */
 int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const uint8_t *state, int elements);
 
 #endif

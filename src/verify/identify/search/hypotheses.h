@@ -5,7 +5,7 @@
 #include "core/shortage.h"
 #include "mxgold/verify.h"
 
-/* log2 of a tensor scale beyond which it is not what rounding leaves of 1: then rules with one come first. */
+/* If log2 of a tensor scale is larger than this, the tensor scale is no rounding of 1, and rules that have one are tried first. */
 static const double WITHOUT_NORM = 0.7;
 
 enum { MAX_HYPOTHESES = 24, MAX_BLOCKS_TRIED = 12 };
@@ -18,12 +18,12 @@ typedef struct hypothesis {
   double offset; /* that median: log2 of the tensor scale's multiplier */
 } hypothesis;
 
-/** Best first; n at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape; MX_ERR_NOMEM, noted in lack. */
+/** Lists the hypotheses, best first; n is at most MAX_HYPOTHESES. MX_ERR_SHAPE if the scales fit no block shape; MX_ERR_NOMEM, noted in lack. */
 mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
                               const mx_identify_options *options, shortage *lack, mx_error *err);
 
-/** Every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow, which are not in `known`; n at most
- *  MAX_HYPOTHESES. */
+/** Adds every element, scale, block, input.dtype and rotation of a preset that the shapes and codes allow and that is not in `known`; n is at
+ *  most MAX_HYPOTHESES. */
 void mxi_preset_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const mx_sample *samples, size_t n_samples,
                            const mx_identify_options *options, const hypothesis *known, size_t n_known);
 

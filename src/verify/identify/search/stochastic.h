@@ -15,14 +15,14 @@ typedef struct random_facts {
   int believable;            /* the draws are as likely as random ones are, neither too odd nor too regular */
 } random_facts;
 
-/** Count over everything, under a spec with elem.round=sr whose seed does not matter. */
+/** Counts draws over everything, under a spec with elem.round=sr whose seed does not matter. */
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec);
-/** Find the seed (and for elements sr.mode, sr.bits, sr.source) with which spec gives the chosen ordinary blocks: seeds that people use and all
- *  small ones: below 2^17 (many = 0), 2^20 (1) or all that can be searched (2). Returns 1 and changes spec if there is one. */
+/** Finds the seed (and for elements sr.mode, sr.bits, sr.source) with which spec gives the chosen ordinary blocks. It tries seeds that people use
+ *  and all small ones: below 2^17 (many = 0), 2^20 (1) or all that can be searched (2). Returns 1 and changes spec if there is one. */
 int mxi_random_solve(search *s, mx_spec *spec, int many);
-/** sr.mode and sr.bits (or amd_lfsr) once more for the seed that spec has, after blocks were learned. */
+/** Finds sr.mode and sr.bits (or amd_lfsr) again for the seed that spec has, after blocks have joined. */
 int mxi_random_settle(search *s, mx_spec *spec);
-/** The seed of had.sign=fresh whose signs are signs[0 .. size/8). */
+/** Finds the seed of had.sign=fresh whose signs are signs[0 .. size/8). */
 int mxi_random_solve_signs(uint64_t *seed, const uint8_t *signs, unsigned size, int n_threads);
 
 #endif
