@@ -37,6 +37,23 @@ typedef struct mx_cost {
   double overhead;
 } mx_cost;
 
+/* Techniques that the score counts: gradients of block scales, slopes of rounding, Hadamard rotation, slopes of scale rounding, stochastic rounding,
+ * tensor scaling, the gradient of the tensor scale, StableSPAM, loss scaling. */
+enum {
+  MX_TECHNIQUE_GRAD_CONFIG,
+  MX_TECHNIQUE_GRAD_QPRIME,
+  MX_TECHNIQUE_HADAMARD,
+  MX_TECHNIQUE_GRAD_SCALE_QPRIME,
+  MX_TECHNIQUE_SR,
+  MX_TECHNIQUE_TENSOR_SCALE,
+  MX_TECHNIQUE_GRAD_TENSOR,
+  MX_TECHNIQUE_STABLESPAM,
+  MX_TECHNIQUE_LOSS_SCALING,
+  MX_TECHNIQUES
+};
+/** The name by which mx_report_weigh() knows it, such as "hadamard"; NULL past the last. */
+const char *mx_technique_name(int technique);
+
 /** One arm.
  *
  *  Extra steps are a proxy for "tokens to reach the loss". Training losses are smoothed by the mean of the last max(1, N / 20) of N steps. If the
@@ -44,9 +61,8 @@ typedef struct mx_cost {
  *  arm reached the reference's last loss at its own step t, it needed 1 - t / N fewer.
  *
  *  The score is S = G / (1 + Omega) of arXiv 2509.17791. G = (M_ref - M) / M_ref, where M is the mean validation loss of the quantised forward pass.
- *  Omega counts the techniques in the arm's configuration beyond plain rounding, each with weight 1: gradients of block scales, slopes of rounding,
- *  Hadamard rotation, slopes of scale rounding, stochastic rounding, tensor scaling, the gradient of the tensor scale, StableSPAM, loss scaling. A
- *  larger Omega makes a negative G better, so S ranks only arms with a gain.
+ *  Omega is the sum of the weights of the techniques in the arm's configuration beyond plain rounding (MX_TECHNIQUE_*), 1 each unless
+ *  mx_report_weigh() says otherwise. A larger Omega makes a negative G better, so S ranks only arms with a gain.
  *
  *  An arm is on the front if no other arm with the same reference is less far behind it and costs no more in any of the three respects. */
 typedef struct mx_report_arm {
@@ -60,7 +76,9 @@ typedef struct mx_report_arm {
   mx_mean extra_steps;        /* a share: .08 is 8 % more */
   mx_mean reached;            /* steps after which the loss was the reference's last; n: runs that got there */
   mx_mean accuracy[MX_EVALS]; /* a share, of tasks that have one; else n is 0 */
-  double gain, omega, score;  /* NaN without a reference */
+  unsigned techniques;        /* bit MX_TECHNIQUE_*: the arm uses it */
+  double omega;               /* the sum of their weights; NaN if no run finished */
+  double gain, score;         /* NaN without a reference */
   mx_cost cost;
   int front;             /* 1: no arm beats it in loss and cost */
   const char *beaten_by; /* the arm with the lowest loss that does; NULL if it is on the front */
@@ -98,6 +116,12 @@ typedef struct mx_report_claim {
  *  Returns MX_OK; MX_ERR_IO, MX_ERR_FORMAT (the file, its line and what was expected), MX_ERR_ARG (confidence outside 0 to 1), MX_ERR_NOMEM. */
 mx_status mx_report_read(mx_report **out, const char *dir, double confidence, mx_error *err);
 void mx_report_free(mx_report *report);
+/** Give a technique another weight in the score than 1: omega and score of every arm follow. arXiv 2509.17791 has such weights in a table that is not
+ *  public. Returns MX_OK; MX_ERR_ARG: no such technique (the line names the nearest), or a weight that is negative or not finite.
+ *  Threads: not beside other calls on the same report.   Oracle: tests/cli/report.sh, by Python. */
+mx_status mx_report_weigh(mx_report *report, const char *technique, double weight, mx_error *err);
+/** The weight that it has now; NaN past the last. */
+double mx_report_weight(const mx_report *report, int technique);
 /** The index-th arm, in the sweep's order; NULL past the last. */
 const mx_report_arm *mx_report_arm_at(const mx_report *report, size_t index);
 /** The index-th effect: main effects in the order of the grid, then interactions; NULL past the last. */

@@ -87,8 +87,17 @@ static void count(mx_report_arm *told, const json_t *config) {
             scaling = differs(json_object_get(config, "loss"), "scaling", "off");
   c.overhead += (double)(spam + scaling) / OPERANDS;
   told->cost = c;
-  told->omega = rotated + random + scaled + differs(train, "grad.config", "ste") + differs(train, "grad.qprime", "ste") +
-                differs(train, "grad.scale_qprime", "ste") + differs(train, "grad.tensor", "ignore") + spam + scaling;
+  const int uses[MX_TECHNIQUES] = {[MX_TECHNIQUE_GRAD_CONFIG] = differs(train, "grad.config", "ste"),
+                                   [MX_TECHNIQUE_GRAD_QPRIME] = differs(train, "grad.qprime", "ste"),
+                                   [MX_TECHNIQUE_HADAMARD] = rotated,
+                                   [MX_TECHNIQUE_GRAD_SCALE_QPRIME] = differs(train, "grad.scale_qprime", "ste"),
+                                   [MX_TECHNIQUE_SR] = random,
+                                   [MX_TECHNIQUE_TENSOR_SCALE] = scaled,
+                                   [MX_TECHNIQUE_GRAD_TENSOR] = differs(train, "grad.tensor", "ignore"),
+                                   [MX_TECHNIQUE_STABLESPAM] = spam,
+                                   [MX_TECHNIQUE_LOSS_SCALING] = scaling};
+  told->techniques = 0;
+  for (int k = 0; k < MX_TECHNIQUES; k++) told->techniques |= (unsigned)uses[k] << k;
 }
 
 mx_status mxi_cost_read(mx_report_arm *told, const char *path, mx_error *err) {

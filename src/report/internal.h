@@ -43,7 +43,11 @@ struct mx_report {
   mx_report_claim *claims;
   size_t n_claims;
   double confidence;
+  double weights[MX_TECHNIQUES];
 };
+
+/** Gain, omega and score of every arm, by the weights. Losses and techniques are there. */
+void mxi_score(mx_report *report);
 
 /** Arms, their runs and counts of ends, techniques and cost. */
 mx_status mxi_results_read(mx_report *r, const char *dir, mx_error *err);

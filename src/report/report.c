@@ -64,13 +64,6 @@ static void measure(mxi_arm *a, const mxi_arm *reference, const columns *c, doub
     if (!e) t->extra_steps = mx_mean_of(c->extra, pairs, confidence);
     if (!e) t->reached = mx_mean_of(c->steps, there, confidence);
   }
-  t->gain = t->score = NAN;
-}
-
-static void give_score(mx_report_arm *t, const mx_report_arm *reference) {
-  const double of = reference->loss[MX_EVAL_QUANTISED].mean;
-  t->gain = mx_score(of, t->loss[MX_EVAL_QUANTISED].mean, 0);
-  t->score = mx_score(of, t->loss[MX_EVAL_QUANTISED].mean, t->omega);
 }
 
 static mx_status correct(mx_report *r) {
@@ -104,8 +97,7 @@ static mx_status compare_all(mx_report *r) {
     a->told.missing = runs - a->told.runs;
     measure(a, a->reference == SIZE_MAX ? NULL : &r->arms[a->reference], &c, r->confidence);
   }
-  for (size_t i = 0; i < r->n_arms; i++)
-    if (r->arms[i].reference != SIZE_MAX) give_score(&r->arms[i].told, &r->arms[r->arms[i].reference].told);
+  mxi_score(r);
   free(room);
   return correct(r);
 }
@@ -117,6 +109,7 @@ mx_status mx_report_read(mx_report **out, const char *dir, double confidence, mx
   *out = NULL;
   if (!r) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   r->confidence = confidence;
+  for (int k = 0; k < MX_TECHNIQUES; k++) r->weights[k] = 1;
   mx_status status = mxi_results_read(r, dir, err);
   if (!status && ((status = compare_all(r)) || (status = mxi_effects(r)))) mx_fail(err, status, "out of memory");
   if (!status) status = mxi_claims(r, dir, err);

@@ -86,7 +86,12 @@ static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference, js
   if (!more) return NULL;
   r->arms = more;
   mxi_arm *a = &more[r->n_arms];
-  *a = (mxi_arm){.told = {.name = strdup(name), .reference = reference ? strdup(reference) : NULL, .omega = NAN}, .reference = SIZE_MAX};
+  *a = (mxi_arm){.told =
+                     {
+                         .name = strdup(name),
+                         .reference = reference ? strdup(reference) : NULL,
+                     },
+                 .reference = SIZE_MAX};
   r->n_arms++;
   return a->told.name && (!reference || a->told.reference) && read_knobs(a, knobs) ? a : NULL;
 }
@@ -116,7 +121,7 @@ static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_err
   char path[4352];
   snprintf(path, sizeof path, "%s/runs/%s/metrics.jsonl", dir, id);
   const mx_status status = read_losses(run, path, err);
-  if (status || !isnan(a->told.omega)) return status;
+  if (status || a->told.finished > 1) return status;
   snprintf(path, sizeof path, "%s/runs/%s/config.json", dir, id);
   return mxi_cost_read(&a->told, path, err);
 }

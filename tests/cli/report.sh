@@ -55,6 +55,7 @@ for name in ("ocp", "chmiel"):
     of, own = arms["reference"]["loss_mean"], arms[name]["loss_mean"]
     near(arms[name]["gain"], (of - own) / of, name)
     near(arms[name]["score"], arms[name]["gain"] / (1 + arms[name]["omega"]), name)
+assert [w["weight"] for w in report["weights"]] == [1] * 9
 assert arms["ocp"]["omega"] == 0 and arms["chmiel"]["omega"] == 2, "stochastic rounding and tensor scaling"
 p = sorted((arms[n]["behind_p"], n) for n in ("ocp", "chmiel"))
 near(arms[p[0][1]]["p_holm"], min(1, 2 * p[0][0]), "Holm")
@@ -64,6 +65,17 @@ for a in ("ocp", "chmiel"):
 assert arms["wild"]["diverged"] == 4 and arms["wild"]["verdict"] == "no run finished"
 assert report["verdict"].startswith("Of 3 arms"), report["verdict"]
 P
+# Other weights: of stochastic rounding a half, of tensor scaling three.
+accepts "$mxgold" report "$scratch/s" --json --weight sr=0.5 --weight tensor_scale=3
+python3 - "$scratch/stdout" "$scratch/report.json" <<'P' || fail "report --weight"
+import json, sys
+weighed, plain = ({a["arm"]: a for a in json.load(open(p))["arms"]} for p in sys.argv[1:])
+assert weighed["chmiel"]["omega"] == 3.5 and weighed["ocp"]["omega"] == 0 and weighed["chmiel"]["gain"] == plain["chmiel"]["gain"]
+assert abs(weighed["chmiel"]["score"] * 4.5 - plain["chmiel"]["score"] * 3) < 1e-15 and weighed["ocp"]["score"] == plain["ocp"]["score"]
+P
+refuses "mxgold: --weight hadamar=1: unknown technique 'hadamar'; nearest: hadamard" "$mxgold" report "$scratch/s" --weight hadamar=1
+refuses "mxgold: --weight sr: expected TECHNIQUE=W, such as sr=0.5" "$mxgold" report "$scratch/s" --weight sr
+refuses "mxgold: --weight sr=-1: a weight of -1 for sr: expected 0 or more" "$mxgold" report "$scratch/s" --weight sr=-1
 # A last line of metrics that a kill cut off is as if it were not there; a line that is wrong and whole is said.
 id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp" and r["seed"] == 2][0])' "$scratch/s/results.jsonl")
 metrics=$scratch/s/runs/$id/metrics.jsonl

@@ -11,12 +11,18 @@
 struct args {
   const char *dir, *html, *image;
   cli_f64 confidence;
+  cli_list weights;
   int csv, json;
 };
 
 static const cli_option options[] = {
     {"DIR", 0, CLI_POS, offsetof(struct args, dir), NULL, "the folder of a sweep", NULL},
     {"confidence", 0, CLI_F64, offsetof(struct args, confidence), "C", "of the intervals and of what counts as resolved; 0.95 by default",
+     NULL},
+    {"weight", 0, CLI_LIST, offsetof(struct args, weights), "TECHNIQUE=W",
+     "what a technique counts in the score, 1 by default: grad.config, grad.qprime, hadamard, grad.scale_qprime, sr, tensor_scale, "
+     "grad.tensor, "
+     "stablespam, loss_scaling; may be repeated",
      NULL},
     {"html", 0, CLI_STRING, offsetof(struct args, html), "FILE.html",
      "a page with pictures too: differences with intervals, the front, loss curves with bands", NULL},
@@ -240,6 +246,15 @@ static void front(out *o, const mx_report *r) {
 static out *table(const mx_report *r, const char *verdict, int machines) {
   out *o = out_new();
   if (verdict) out_text(o, "verdict", verdict);
+  if (machines) {
+    out_table(o, "weights");
+    for (int k = 0; k < MX_TECHNIQUES; k++) {
+      out_row(o);
+      out_text(o, "technique", mx_technique_name(k));
+      out_number(o, "weight", mx_report_weight(r, k));
+    }
+    out_end(o);
+  }
   out_table(o, "arms");
   for (size_t i = 0; mx_report_arm_at(r, i); i++) {
     out_row(o);
@@ -253,6 +268,21 @@ static out *table(const mx_report *r, const char *verdict, int machines) {
   return o;
 }
 
+static mx_status weigh(mx_report *r, const cli_list *weights, mx_error *err) {
+  mx_status status = MX_OK;
+  for (size_t i = 0; i < weights->n && !status; i++) {
+    const char *equals = strchr(weights->items[i], '=');
+    char name[64], *end = NULL;
+    const double weight = equals ? strtod(equals + 1, &end) : 0;
+    if (!equals || end == equals + 1 || *end || (size_t)(equals - weights->items[i]) >= sizeof name)
+      return mx_fail(err, MX_ERR_ARG, "--weight %s: expected TECHNIQUE=W, such as sr=0.5", weights->items[i]);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - weights->items[i]), weights->items[i]);
+    mx_error why;
+    if ((status = mx_report_weigh(r, name, weight, &why))) mx_fail(err, status, "--weight %s: %s", weights->items[i], why.text);
+  }
+  return status;
+}
+
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   mx_report *r;
@@ -260,6 +290,10 @@ static int run(const cli_context *ctx, void *args) {
   (void)ctx;
   if (a->image && report_image_check(a->image)) return CLI_TROUBLE;
   if (mx_report_read(&r, a->dir, a->confidence.given ? a->confidence.v : .95, &err)) return cli_fail(&err);
+  if (weigh(r, &a->weights, &err)) {
+    mx_report_free(r);
+    return cli_fail(&err);
+  }
   char verdict[2048];
   mx_report_verdict(verdict, sizeof verdict, r);
   int rc = CLI_FINE;
