@@ -24,10 +24,11 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 # $(B)/flags: who has built need not build again to check.
 WERROR   = $(if $(filter-out 0,$(DEV)),-Werror)
 OPT     ?= -O2
+DEBUG_INFO ?= -g
 CSTD    := -std=c11 -D_GNU_SOURCE
 FP      := -ffp-contract=off -fno-fast-math -fno-math-errno -fno-trapping-math
 OMP     ?= -fopenmp
-CFLAGS_ALL := $(CSTD) $(OPT) -g $(WARN) $(FP) $(OMP) -fPIC -fvisibility=hidden -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
+CFLAGS_ALL := $(CSTD) $(OPT) $(DEBUG_INFO) $(WARN) $(FP) $(OMP) -fPIC -fvisibility=hidden -I. -Iinclude -Isrc $(SAN) $(CFLAGS)
 LIBS    := -ljansson -lxxhash -lm
 LIBS_REF := -lgmp
 LDFLAGS_ALL := $(SAN) $(OMP) $(LDFLAGS)
