@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,9 +61,12 @@ class Cases:
 
     def save(self, path: str | os.PathLike[str], *, inputs: bool = False) -> None:
         """Write a .mxv or .safetensors file as `mxgold gen` does, with the expected results; inputs: without them."""
-        words: list[str] = ["gen", self.suite, "--seed", str(self.seed), "-o", file_name(path)]
-        name, rest = self.spec.replace(seed=0).shortest(self.spec._like)
-        words += ["--preset", name] if name else []
+        name = file_name(path)
+        if not os.path.isdir(os.path.dirname(name) or "."):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        words: list[str] = ["gen", self.suite, "--seed", str(self.seed), "-o", name]
+        preset, rest = self.spec.replace(seed=0).shortest(self.spec._like)
+        words += ["--preset", preset] if preset else []
         for item in rest.split():
             words += ["--set", item]
         if self._shape:

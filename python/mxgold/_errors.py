@@ -60,6 +60,10 @@ class ProgramError(Error):
     """The program mxgold said that something is wrong (exit status 2)."""
 
 
+class OutOfTimeError(ProgramError):
+    """The seconds of a search ran out before anything was tried."""
+
+
 def _nearest(text: str) -> tuple[str, ...]:
     found = re.search(r"(?:nearest: |expected one of )(.*)$", text)
     return tuple(name for name in re.split(r"[, ]+", found[1]) if name) if found else ()

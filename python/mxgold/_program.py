@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ._errors import ProgramError
+from ._errors import OutOfTimeError, ProgramError
 
 # Folders of files that stand for the caller's arrays: their names say nothing to him.
 _SCRATCH = re.compile(r"[^\s:,]*/mxgold-[^/\s]+/")
@@ -36,7 +36,8 @@ def run(arguments: Sequence[str | os.PathLike[str]], cwd: str | os.PathLike[str]
     )
     if done.returncode not in (0, 1):
         lines = done.stderr.strip().splitlines() or [f"mxgold ended with status {done.returncode}"]
-        raise ProgramError(_SCRATCH.sub("", lines[-1].removeprefix("mxgold: ")))
+        line = _SCRATCH.sub("", lines[-1].removeprefix("mxgold: "))
+        raise (OutOfTimeError if "the time ran out before" in line else ProgramError)(line)
     return done.returncode, done.stdout
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core, _program
 from ._arguments import flag, integer, number, text
 from ._arrays import to_numpy
-from ._errors import DtypeError, Error, ShapeError
+from ._errors import DtypeError, Error, OutOfTimeError, ShapeError
 from ._files import dtype_name
 from ._quantized import Quantized
 from ._spec import Spec, make, meaning
@@ -380,7 +380,10 @@ def identify(
             _core.write_file(path, kernel_tensors(codes, scales, tensor_scale, x), {})
             words = ["identify", "--output", path]
         words += options
-        found = judge_micro(identity_of(_program.run_json(words)[1], expected), x, micro)
+        try:
+            found = judge_micro(identity_of(_program.run_json(words)[1], expected), x, micro)
+        except OutOfTimeError as error:
+            raise OutOfTimeError(f"seconds: {10 if seconds is None else seconds}: {error}") from None
     return beside(want, found, x, codes, scales, tensor_scale, micro) if want is not None else found
 
 
@@ -427,7 +430,10 @@ def product_words(
     for name, q in (("a", a), ("b", b)):
         if not isinstance(q, Quantized):
             raise DtypeError(f"{name}: {type(q).__name__}, expected a Quantized")
-        q.save(paths[name])
+        try:
+            q.save(paths[name])
+        except Error as error:  # of a Quantized whose parts somebody changed
+            raise type(error)(f"{name}: {str(error).removeprefix('q: ')}") from None
     for name, value in (("d", d), ("c", c), ("bias", bias)):
         if value is None:
             continue
@@ -506,6 +512,9 @@ class Probe:
     report: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
+_SIZES = {"block": (1, 4096), "k": (1, 4096), "m": (1, 256), "n": (1, 256)}  # least and most of a tile
+
+
 def probe(
     device: Callable[..., Any],
     like: str | None = None,
@@ -541,7 +550,7 @@ def probe(
     given = {"like": like, "a": a, "b": b, "c": c, "d": d, "scale": scale, "block": block, "k": k, "m": m, "n": n}
     for name, value in given.items():
         if value is not None:
-            options += [f"--{name}", str(integer(value, name, 1, 2**31)) if name in ("block", "k", "m", "n") else text(value, name)]
+            options += [f"--{name}", str(integer(value, name, *_SIZES[name])) if name in _SIZES else text(value, name)]
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         files: list[str] = []
         tiles = os.path.join(folder, "p0.safetensors")

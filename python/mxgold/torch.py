@@ -18,10 +18,29 @@ import torch
 from torch import Tensor, nn
 
 from . import _core
+from ._arguments import text
+from ._errors import DtypeError
 from ._linear import _texts
 from ._spec import Spec, make
 
 __all__ = ["Linear", "advance", "convert", "fake_quantize", "observe"]
+
+
+def _numbers(value: Any, argument: str) -> None:
+    """Refuse what is no dense tensor of numbers that the operators take: torch's own words for it are of many lines."""
+    if not isinstance(value, Tensor):
+        raise DtypeError(f"{argument}: {type(value).__name__}, expected a torch.Tensor")
+    if value.layout != torch.strided:
+        raise DtypeError(f"{argument}: a tensor of layout {str(value.layout).removeprefix('torch.')}, expected a dense one")
+    if value.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise DtypeError(f"{argument}: dtype {str(value.dtype).removeprefix('torch.')}, expected float32, float16 or bfloat16")
+
+
+def _module(model: Any, where: Any = None) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model: expected a torch.nn.Module, not {type(model).__name__}")
+    if where is not None and not callable(where):
+        raise TypeError(f"where: expected a function of a name and a layer, not {type(where).__name__}")
 
 
 def _array(tensor: Tensor) -> Tensor:
@@ -53,7 +72,17 @@ def fake_quantize(x: Tensor, preset: str | None = None, *, spec: Any = None, set
     """x after quantising and dequantising along its last axis, in its own dtype; the gradient is that of the identity (straight-through).
 
     x: float32, float16 or bfloat16 [..., K]. preset, spec, set, seed: as quantize(). A rotation of the spec is not undone.
+    Raises DtypeError, SpecError, DataError (a NaN under elem.nan=error: .index).
+
+    >>> import torch, mxgold.torch
+    >>> x = torch.tensor([[1.0, 2.2, 0.3, 6.0] * 8], requires_grad=True)
+    >>> y = mxgold.torch.fake_quantize(x, "ocp-mxfp4")
+    >>> y[0, :4].tolist()
+    [1.0, 2.0, 0.5, 6.0]
+    >>> y.sum().backward(); x.grad[0, :4].tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
+    _numbers(x, "x")
     return _fake_quantize(x, str(make(preset, spec, set, seed)))  # type: ignore[no-any-return]
 
 
@@ -107,6 +136,12 @@ class Linear(nn.Linear):
 
     recipe, preset, set, operands, train, gemms, accum: as mxgold.linear(). seed and layer: what its random words depend on, beside the step, which advance()
     counts. Parameters may be float32, bfloat16 or float16; products are accumulated in binary32. The backward pass quantises x and W again, to the same bits.
+    Raises SpecError where a name is unknown, and in forward() DtypeError and ShapeError.
+
+    >>> import torch, mxgold.torch
+    >>> layer = mxgold.torch.Linear(64, 32, recipe="recipe-nvfp4", seed=7)
+    >>> layer(torch.ones(4, 64)).shape
+    torch.Size([4, 32])
     """
 
     step: Tensor
@@ -120,6 +155,9 @@ class Linear(nn.Linear):
     def _quantise(
         self, recipe: str | None, preset: str | None, set: Any, operands: Any, train: Any, gemms: str | None, accum: str | None, seed: int, layer: int
     ) -> None:
+        for name, value in (("recipe", recipe), ("preset", preset), ("gemms", gemms), ("accum", accum)):
+            if value is not None:
+                text(value, name)
         lists = ["\n".join(_texts(value, name) or ()) for name, value in (("set", set), ("operands", operands), ("train", train))]
         self.options = "\x1f".join([recipe or "", preset or "", "" if gemms is None else gemms, accum or "", *lists])
         self.seed, self.layer = seed, layer
@@ -128,18 +166,26 @@ class Linear(nn.Linear):
         _call(one, torch.zeros((1, self.in_features)), None, None, self.options, seed, self.step, layer)  # an unknown recipe is told here
 
     def forward(self, input: Tensor) -> Tensor:
+        _numbers(input, "input")
         return _linear(input, self.weight, self.bias, self.options, self.seed, self.step.clone(), self.layer)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {' '.join(part for part in self.options.split(chr(31)) if part) or 'recipe-ocp'}, layer={self.layer}"
 
 
-def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str, nn.Linear], bool] | None = None, seed: int = 0, **how: Any) -> nn.Module:
+def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str, nn.Linear], bool] | None = None, seed: int = 0, preset: str | None = None,
+            set: Any = None, operands: Any = None, train: Any = None, gemms: str | None = None, accum: str | None = None) -> nn.Module:  # fmt: skip
     """Put Linear in the place of every nn.Linear of a model, in place. Parameters stay the same objects; layers are numbered as named_modules() lists them.
 
     recipe and the keywords: as Linear. where: a function of the name and the layer that says which; all by default. Returns the model (a new one if it
     is itself an nn.Linear). Raises SpecError.
+
+    >>> import torch, mxgold.torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.GELU(), torch.nn.Linear(32, 16))
+    >>> mxgold.torch.convert(model, "recipe-nvfp4", where=lambda name, layer: name != "2")[0]
+    Linear(in_features=64, out_features=32, bias=True, recipe-nvfp4, layer=0)
     """
+    _module(model, where)
     number = 0
     for name, module in list(model.named_modules()):
         if type(module) is not nn.Linear or (where is not None and not where(name, module)):
@@ -148,7 +194,7 @@ def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str
         nn.Module.__init__(made)
         made.in_features, made.out_features = module.in_features, module.out_features
         made.weight, made.bias = module.weight, module.bias
-        made._quantise(recipe, how.get("preset"), how.get("set"), how.get("operands"), how.get("train"), how.get("gemms"), how.get("accum"), seed, number)
+        made._quantise(recipe, preset, set, operands, train, gemms, accum, seed, number)
         made.train(module.training)
         number += 1
         if not name:
@@ -160,7 +206,14 @@ def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str
 
 def advance(model: nn.Module) -> None:
     """Count a training step in every Linear of a model, after optimizer.step(): random words of the next step are others. A forward pass does not count, so
-    that a checkpointed block that runs again in the backward pass has the same bits."""
+    that a checkpointed block that runs again in the backward pass has the same bits.
+
+    >>> import mxgold.torch
+    >>> layer = mxgold.torch.Linear(64, 32, recipe="recipe-nvfp4")
+    >>> mxgold.torch.advance(layer); int(layer.step)
+    1
+    """
+    _module(model)
     for module in model.modules():
         if isinstance(module, Linear):
             module.step += 1
@@ -171,7 +224,15 @@ def observe(model: nn.Module, where: Callable[[str, nn.Linear], bool] | None = N
     """Collect tensors of a model's linear layers while it runs: NAME.input, NAME.weight, and with a backward pass NAME.gradient (of the layer's output).
 
     Of several calls the last stays. Tensors are detached copies in memory, as matrices [rows][features].
+
+    >>> import torch, mxgold.torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 32))
+    >>> with mxgold.torch.observe(model) as tensors:
+    ...     model(torch.ones(2, 64)).sum().backward()
+    >>> sorted(tensors)
+    ['0.gradient', '0.input', '0.weight']
     """
+    _module(model, where)
     found: dict[str, Tensor] = {}
 
     def hook(name: str) -> Callable[..., None]:

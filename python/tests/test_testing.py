@@ -164,6 +164,22 @@ def test_allowed(x):
     message(lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rtz", seconds=0.2))
 
 
+def test_a_search_without_time(x, monkeypatch):
+    """A failure is a failure, also where no rule was looked for."""
+    q = mxgold.quantize(x, "ocp-mxfp4")
+
+    def late(*unused, **how):
+        raise mxgold._errors.OutOfTimeError("seconds: 0.01: the time ran out")
+
+    monkeypatch.setattr(testing._matches, "identify", late)
+    text = message(lambda: testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.01, allow="no-such-bug"))
+    assert text.splitlines()[2] == "Which rule the kernel follows was not found out: its time, seconds=0.01, ran out before a spec was tried."
+    assert repeat(text).returncode == 1
+    with pytest.raises(mxgold.Error, match="^seconds: 1e-09: "):
+        monkeypatch.undo()
+        mxgold.identify(np.tile(x, (4, 4)), np.tile(q.codes ^ 1, (4, 4)), np.tile(q.scales, (4, 4)), seconds=1e-9)
+
+
 def test_given_tensor_scale(x):
     q = mxgold.quantize(x, "te-nvfp4", given_tensor_scale=77.0)
     testing.assert_matches(x, q.codes, q.scales, "te-nvfp4", q.tensor_scale, given_tensor_scale=77.0)

@@ -100,6 +100,73 @@ def test_opcheck(arrays):
     )
 
 
+def refused(call) -> str:
+    """One line of an error of mxgold's, or of a TypeError."""
+    with pytest.raises((mxgold.Error, TypeError)) as e:
+        call()
+    assert type(e.value).__module__ == "mxgold._errors" or type(e.value) is TypeError
+    assert "\n" not in str(e.value)
+    return str(e.value)
+
+
+NOT_TENSORS = {
+    "None": lambda x: None,
+    "list": lambda x: [1.0],
+    "NumPy": lambda x: x.numpy(),
+    "object": lambda x: object(),
+    "float64": lambda x: x.double(),
+    "int32": lambda x: x.int(),
+    "bool": lambda x: x > 0,
+    "complex": lambda x: x.to(torch.complex64),
+    "float8": lambda x: x.to(torch.float8_e4m3fn),
+    "sparse": lambda x: x.to_sparse(),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_TENSORS)
+def test_bad_tensors(kind, arrays):
+    bad = NOT_TENSORS[kind](arrays[0])
+    assert refused(lambda: mt.fake_quantize(bad, "te-nvfp4")).startswith("x: ")
+    assert refused(lambda: mt.Linear(64, 8, recipe="recipe-ocp")(bad)).startswith("input: ")
+
+
+def test_bad_arguments(arrays):
+    x = arrays[0]
+    for name, value in dict(recipe=3, preset="no", set="no=1", operands="Q9:a=b", train="no=1", gemms="no", accum=b"no", seed=-1, layer="a").items():
+        for call in (lambda **how: mt.Linear(64, 8, **how), lambda **how: mt.convert(torch.nn.Linear(64, 8), **how)):
+            if name != "layer":
+                assert refused(lambda call=call, name=name, value=value: call(**{name: value})).startswith(f"{name}: ")
+    assert refused(lambda: mt.Linear(64, 8, layer="a")).startswith("layer: ")
+    assert "x" in refused(lambda: mt.Linear(32, 8, recipe="recipe-ocp")(x)) and "x" in refused(lambda: mt.Linear(64, 8)(x[0, 0]))
+    assert "w: " in refused(lambda: mt.Linear(64, 8, dtype=torch.float64)(x))
+    for call in (mt.advance, mt.convert, lambda model: mt.observe(model).__enter__()):
+        assert refused(lambda call=call: call(None)).startswith("model: ")
+    assert refused(lambda: mt.convert(torch.nn.Linear(64, 8), "recipe-ocp", where=3)).startswith("where: ")
+    assert "nonsense" in refused(lambda: mt.convert(torch.nn.Linear(64, 8), "recipe-ocp", nonsense=1))
+    with pytest.raises(mxgold.DataError) as e:
+        mt.fake_quantize(torch.full((2, 16), float("nan")), "te-nvfp4", set="elem.nan=error")
+    assert str(e.value).startswith("x: row 0, column 0")
+
+
+def test_other_strides_and_no_elements(arrays):
+    """Tensors that do not lie row by row are as their copies; those without rows or columns have results of that shape."""
+    x = arrays[0]
+    layer = mt.Linear(64, 8, recipe="recipe-ocp")
+    views = (torch.flip(x, [1]), torch.ones(1).expand(32, 64), torch.cat([x, x], 1)[:, ::2], x.reshape(64, 32).T, x.reshape(2, 16, 64))
+    for view in views:
+        assert torch.equal(mt.fake_quantize(view, "te-nvfp4"), mt.fake_quantize(view.clone(memory_format=torch.contiguous_format), "te-nvfp4"))
+        assert torch.equal(layer(view), layer(view.clone(memory_format=torch.contiguous_format)))
+    assert mt.fake_quantize(x[:0], "te-nvfp4").shape == (0, 64) and mt.fake_quantize(x[:, :0], "te-nvfp4").shape == (32, 0)
+    assert layer(x[:0]).shape == (0, 8)
+
+
+def test_docstrings_run():
+    import doctest
+
+    result = doctest.testmod(mt, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0 and result.attempted > 12
+
+
 ROWS = re.findall(r'^MX_RECIPE\("([^"]+)"', (ROOT / "formats/recipes.def").read_text(), re.M)
 
 

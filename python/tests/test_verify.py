@@ -180,3 +180,22 @@ def test_ablate(x, tmp_path):
         mxgold.ablate(x, ["te-nvpf4"])
     with pytest.raises(mxgold.DtypeError):
         mxgold.ablate({}, ["ocp-mxfp4"])
+
+
+def test_which_argument_of_a_product(x):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    d = mxgold.gemm(q, q)
+    wrong = mxgold.quantize(x, "ocp-mxfp4")
+    wrong.spec = None
+    for name, pair in (("a", (wrong, q)), ("b", (q, wrong))):
+        with pytest.raises(mxgold.DtypeError, match=f"^{name}: its spec is"):
+            mxgold.diff_gemm(*pair, d)
+    for name in ("block", "k", "m", "n"):
+        with pytest.raises(mxgold.Error, match=f"^{name}: "):
+            mxgold.probe(lambda *tiles: tiles[2], **{name: 2**31})
+
+
+def test_cases_go_into_a_folder_that_is_there(tmp_path):
+    with pytest.raises(FileNotFoundError) as e:
+        mxgold.gen("ties", "ocp-mxfp4", shape=(2, 32)).save(tmp_path / "none" / "c.mxv")
+    assert e.value.filename == str(tmp_path / "none" / "c.mxv")

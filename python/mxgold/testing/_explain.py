@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core, _program
 from .._arrays import as_like
 from .._cases import Case
-from .._errors import DtypeError, Error
+from .._errors import DtypeError, Error, OutOfTimeError
 from .._files import load
 from .._quantized import Quantized
 from .._spec import Spec, make
@@ -153,7 +153,10 @@ def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -
         path = os.path.join(folder, "kernel.safetensors")
         _core.write_file(path, [(n.replace(".input", ".x"), d, a) for n, d, a in tensors], {})
         words = ["identify", "--output", path, "--quick", "--seconds", repr(float(seconds)), "--threads", str(threads)]
-        return identity_of(_program.run_json(words)[1])
+        try:
+            return identity_of(_program.run_json(words)[1])
+        except OutOfTimeError as error:
+            raise OutOfTimeError(f"seconds: {seconds:g}: {error}") from None
 
 
 def _confirm(kernel: Kernel, asked: Spec, found: Identity, seed: int, like: Any) -> tuple[int, bool]:
