@@ -112,3 +112,14 @@ def test_what_notebooks_show():
     found = mxgold.identify(x, q.codes, q.scales, q.tensor_scale, expect="te-nvfp4")
     assert "te-nvfp4" in found._repr_html_() and "mxgold quantize" in found._repr_html_()
     assert "<table>" not in mxgold.quantize(np.zeros((0, 32), np.float32))._repr_html_() and "plain" in Spec()._repr_html_()
+
+
+def test_what_notebooks_show_of_numbers(x):
+    """Codes and scales of examples as diff prints them, shares and decibels with the digits that tell."""
+    q, other = mxgold.quantize(x, "te-nvfp4"), mxgold.quantize(x, "te-nvfp4", set="elem.round=rtz")
+    page = mxgold.diff(q, other, x=x)._repr_html_()
+    first = mxgold.diff(q, other, x=x).examples[0]
+    assert f">{first['code_a']:#x}<" in page and f">{first['scale_a']:#x}<" in page and "code_a" not in page
+    shown = mxgold.ablate(x, ["ocp-mxfp4", "nvfp4"])._repr_html_()
+    assert ">4.250<" in shown and "dB behind (95 %)" in shown and shown.count("%<") == 4 and shown.count("..") == 1
+    assert all(page.count('<div style="overflow-x:auto') == page.count("<table>") > 0 for page in (page, shown, q._repr_html_()))

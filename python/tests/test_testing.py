@@ -175,7 +175,7 @@ def test_a_search_without_time(x, monkeypatch):
     text = message(lambda: testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.01, allow="no-such-bug"))
     assert text.splitlines()[2] == "Which rule the kernel follows was not found out: its time, seconds=0.01, ran out before a spec was tried."
     assert repeat(text).returncode == 1
-    with pytest.raises(mxgold.Error, match="^seconds: 1e-09: "):
+    with pytest.raises(mxgold.Error, match=r"^seconds: 1e-09: "):
         monkeypatch.undo()
         mxgold.identify(np.tile(x, (4, 4)), np.tile(q.codes ^ 1, (4, 4)), np.tile(q.scales, (4, 4)), seconds=1e-9)
 
