@@ -1,5 +1,6 @@
-/* Finds what else would fit: every key moved alone, and the rows of the tables. A value that a probe contradicts is ruled out; of the others, those
- * that no input of a second, larger list tells apart are the same; the rest are open, and the inputs that would decide make the next batch. */
+/* Finds what else would fit: every key is moved alone, and the rows of the tables are tried. A value that a probe contradicts is ruled out. Of the
+ * others, those that no input of a second, larger list tells apart are called the same; the rest are open, and the inputs that would decide them make
+ * the next batch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +8,15 @@
 
 #include "verify/probe/fit.h"
 
-/* Probes that a value gets wrong are counted up to here: it is ruled out by one. */
+/* Probes that a value gets wrong are counted up to this number, although one rules it out. */
 enum { ENOUGH = 99 };
-/* Inputs of the next batch for each value that is open: fewer may not decide it on a device that differs there only at times, more make the batch long. */
+/* How many inputs of the next batch are for each open value. Fewer may not decide it on a device that differs there only at times; more make the
+ * batch long. */
 enum { TELL = 12 };
-/* Random inputs, and those for second opinions, that tell whether two values are the same: with fewer, values are called the same that are not; with more,
- * every value that fits takes longer. */
+/* How many random inputs, and inputs for second opinions, decide whether two values are the same. With fewer, different values are called the
+ * same; with more, every value that fits takes longer. */
 enum { BANK = 12000, SECOND = 4500 };
-/* Inputs that are run at once. */
+/* How many inputs are run at once. */
 enum { RUN_AT_ONCE = 64 };
 
 typedef struct judge {
@@ -40,7 +42,7 @@ static int fits_data(const judge *j, const probe_guess *g, verdict *v) {
   return !v->wrong && !mxi_probe_wrong_tiles(j->data, g, 0, 0, j->exact);
 }
 
-/* Runs the probes alone, a fifteenth of the data. */
+/* Runs the probes alone, which are a fifteenth of the data. */
 static int fits_probes(const judge *j, const probe_guess *g) { return !mxi_probe_wrong(j->l, g, 0, j->exact, NULL); }
 
 static int same_on_bank(const judge *j, const probe_guess *g) { return mxi_probe_wrong(&j->bank, g, 0, j->exact, NULL) == 0; }
@@ -55,7 +57,7 @@ static verdict try_one(const judge *j, const probe_guess *g) {
   return v;
 }
 
-/* Inputs of the bank on which g differs join the next batch. */
+/* Adds inputs of the bank on which g differs to the next batch. */
 static void tell_apart(judge *j, const probe_guess *g) {
   uint8_t d[RUN_AT_ONCE * 8];
   size_t told = 0;
@@ -144,7 +146,7 @@ static void range_note(judge *j, size_t key, const int *values, size_t from, siz
   if (moved(j, &g, key, values[v.same || v.wrong ? from : to])) note(j, key, text, &g, v);
 }
 
-/* From `at` in direction `step`: how far the data allow values, and how far the bank does. */
+/* Finds, from `at` in direction `step`, how far the data allow values, and how far the bank does. */
 static void side(judge *j, size_t key, const int *values, size_t n, size_t at, int step) {
   const size_t room = step > 0 ? n - 1 - at : at;
   size_t fit = 0, same = 0; /* steps away that still do */
@@ -152,7 +154,7 @@ static void side(judge *j, size_t key, const int *values, size_t n, size_t at, i
   verdict v;
   if (!room) return;
 #define AT(i) values[step > 0 ? at + (i) : at - (i)]
-  /* The largest that fits: galloping, then halving; by the probes, then by all data if those allow less. */
+  /* Finds the largest value that fits by doubling steps, then halving; by the probes, then by all data if those allow less. */
   size_t lo = 0, hi = room + 1;
   for (int all = 0; all < 2; all++) {
     while (hi - lo > 1) {

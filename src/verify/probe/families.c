@@ -13,9 +13,9 @@ typedef struct maker {
   int density;     /* 0: few, for a second opinion; 1: all */
 } maker;
 
-/* How deep below the leading term other terms go, in binades. Past the last place of every sum that is known, with room for carries: less would not show
- * where such a sum is cut, more makes batches longer and shows nothing. Of a D of more than LONG_D fraction bits; of the last rounding, also at the places
- * of narrower types; of a C that nothing reaches, in steps that are longer from SHORT_STEPS_TO on. */
+/* How deep below the leading term other terms go, in binades: past the last place of every known sum, with room for carries. Less would not show
+ * where such a sum is cut; more makes batches longer and shows nothing. The numbers are for a D of more than LONG_D fraction bits; for the last
+ * rounding, also at the places of narrower types; and for a C that nothing reaches, in steps that grow from SHORT_STEPS_TO on. */
 enum {
   LONG_D = 30,
   DEEPEST = 46,
@@ -27,14 +27,14 @@ enum {
   SHORT_STEP = 3,
   LONG_STEP = 17
 };
-/* Units of masks lie so far below the large terms where types allow it, and at least so far or there are none. */
+/* How far the units of masks lie below the large terms if types allow it, and the least distance at which they are used. */
 enum { MASK_UNIT = 56, LEAST_MASK_UNIT = 20 };
-/* Pairs of places of a mask are all tried up to this K, runs of units start everywhere up to that one and have up to 2^LONGEST_RUN units. */
+/* Up to this K all pairs of places of a mask are tried; up to that one runs of units start everywhere and have up to 2^LONGEST_RUN units. */
 enum { EVERY_MASK = 128, EVERY_START = 16, LONGEST_RUN = 6 };
-/* Where products span more binades than WIDE, those alone are thinned out, but not so near the lower end of D. */
+/* If products span more binades than WIDE, only some exponents are used, except near the lower end of D. */
 enum { WIDE = 90, NEAR_ABOVE = 40, NEAR_BELOW = 50, MOST_NEIGHBOURS = 8 };
-/* Probes of a family: those of a first batch add what a second opinion does without (MORE_...). Fewer miss the parameter in some units, more take longer on
- * the device. C alone: exponents that its range is walked in. */
+/* How many probes a family has; a first batch adds those that a second opinion does without (MORE_...). With fewer, a parameter is missed in some
+ * units; with more, the device takes longer. For C alone: the exponents at which its range is walked. */
 enum {
   C_STEPS = 30,
   C_STEPS_DENSE = 90,
@@ -45,12 +45,12 @@ enum {
   SUBNORMAL_SETS = 5,
   MORE_SUBNORMAL_SETS = 2
 };
-/* Odds of draws that make a probe. Of a C alone one factor in ZERO_ONE_IN is a zero: all of them are in another kind of that probe, and with half of them
- * few would tell which zero counted. Where two products end at D's lower end the first is a power of two, and the second undoes it, but for one in
- * OTHERWISE_ONE_IN: what is left then has the exponent that is asked for. */
+/* Odds of the draws that make a probe. Of a C alone, one factor in ZERO_ONE_IN is a zero: another kind of that probe has only zeros, and if half
+ * of them were zero, few would tell which zero counted. Where two products end at D's lower end, the first is a power of two and the second cancels
+ * it, except for one in OTHERWISE_ONE_IN; what is left then has the wanted exponent. */
 enum { ZERO_ONE_IN = 3, OTHERWISE_ONE_IN = 3 };
-/* Under block scales one probe in SPARSE_ONE_IN has factors at one place in SPARSE_OF alone: single products show a scale that is read for another block,
- * full rows how scaled products add. */
+/* Under block scales one probe in SPARSE_ONE_IN has factors at only one place in SPARSE_OF: single products show a scale that is read for another
+ * block, full rows show how scaled products add. */
 enum { SPARSE_ONE_IN = 3, SPARSE_OF = 4 };
 enum { ZEROS = 40, OVERFLOWS = 260, SCALINGS = 600, INTEGERS = 1500 };
 
@@ -62,7 +62,8 @@ typedef struct triple {
 
 enum { TRIPLES = 11 };
 
-/* Neighbours; even alone; odd alone; the last; the first two of each four; the rest of a group of 4, 8, 16; the ends; anywhere. */
+/* Where terms stand: neighbours; even places; odd places; the last; the first two of each four; the rest of a group of 4, 8, 16; the ends;
+ * anywhere. */
 static triple triple_at(const maker *m, int which) {
   const int K = m->K;
   const triple t[TRIPLES] = {{0, 1, 2}, {0, 2, 4},     {1, 3, 5}, {K - 3, K - 2, K - 1},        {0, 1, 4}, {0, 1, K - 1}, {0, K / 2, K - 1},
@@ -187,7 +188,7 @@ static void runs(maker *m) {
 
 /* --- widths --- */
 
-/* +-2^e undo each other; what is left of 2^(e-depth) says where terms are cut, and how. */
+/* +-2^e cancel; what is left of 2^(e-depth) shows where terms are cut, and how. */
 static void cut(maker *m, triple t, int e, int depth, shade s, int label, int subnormal) {
   static const int both[] = {PROBE_POW2, PROBE_CARRY, PROBE_ONES};
   const int style = depth & 1 ? PROBE_POW2 : both[mxi_probe_below(m->r, 3)];
@@ -244,7 +245,7 @@ static void cuts(maker *m) {
     }
 }
 
-/* The last bits of C: a product undoes its leading one, beside +2^e - 2^e or alone. */
+/* Shows the last bits of C: a product cancels its leading bit, beside +2^e - 2^e or alone. */
 static void low_bits(maker *m) {
   const int reach = m->high - m->p.lowest;
   if (m->K < 4) return;
@@ -265,8 +266,8 @@ static void low_bits(maker *m) {
     }
 }
 
-/* Neighbours of one sign that add up to a C of the other: all that is left is what was cut of either. The sum's exponent is that of a product, C's is
- * as many places higher as there are products to carry: nothing else shows a sum that is cut below its own last place. */
+/* Neighbours of one sign add up to the negative of C, so that all that is left is what was cut of either. The sum's exponent is that of a product,
+ * and C's is as many places higher as the number of products carries: nothing else shows a sum that is cut below its own last place. */
 static void undone(maker *m) {
   for (int h = 1; 1 << h <= m->K; h++)
     for (int n = 0; n < UNDONE + MORE_UNDONE * m->density; n++) {
@@ -282,7 +283,7 @@ static void undone(maker *m) {
     }
 }
 
-/* Two products where D ends, nothing else: does an exponent below some floor count as the floor? */
+/* Two products at the lower end of D and nothing else: is an exponent below some floor taken as the floor? */
 static void low_end(maker *m) {
   for (int n = 0; n < LOW_ENDS + MORE_LOW_ENDS * m->density; n++) {
     const triple t = n & 1 ? random_triple(m) : triple_at(m, 0);
@@ -300,7 +301,7 @@ static void low_end(maker *m) {
   }
 }
 
-/* Factors that are subnormal: is an exponent that of the encoding, or of the number? */
+/* Subnormal factors: does alignment use the exponent of the encoding or that of the number? */
 static void subnormals(maker *m) {
   const int a_has = m->r->ra.lowest < m->r->ra.normal, b_has = m->r->rb.lowest < m->r->rb.normal;
   if (!a_has && !b_has) return;

@@ -5,13 +5,13 @@
 
 #include "verify/probe/tree.h"
 
-/* Searches in turn, each with outputs that the model before got wrong, and how many of those it learns. Fewer give up on a unit whose rare cases the probes
- * miss; more only lengthen the search for one that these keys do not describe. */
+/* How many searches follow each other, each with outputs that the model before got wrong, and how many of those are learned. With fewer, a unit is
+ * given up whose rare cases the probes miss; more only lengthen the search for one that these keys do not describe. */
 enum { ROUNDS = 8, LEARN = 160 };
-/* A tree of additions is mended, product by product, if it gets at most one in so many probes wrong: more, and it is another tree or rule. */
+/* A tree of additions is mended, product by product, if it gets at most one in so many probes wrong; with more, it is another tree or rule. */
 enum { TREE_WRONG_ONE_IN = 8 };
 
-/* Output q of a batch as one more probe. */
+/* Adds output q of a batch as one more probe. */
 static void add_output(probe_list *l, const mx_probe *p, const uint8_t *d, size_t q, const int32_t *label) {
   const mx_probe_spec *s = &p->spec;
   const size_t t = q / (s->M * s->N), i = q / s->N % s->M, j = q % s->N, at = mxi_probe_list_add(l, label);
@@ -36,7 +36,7 @@ static void probes_of(probe_list *l, const probe_data *data) {
   }
 }
 
-/* Outputs beside the diagonal that g gets wrong join the probes. Returns how many. */
+/* Adds outputs off the diagonal that g gets wrong to the probes. Returns how many. */
 static size_t learn(probe_list *l, const probe_data *data, const probe_guess *g) {
   size_t learnt = 0;
   const int32_t label[MX_PROBE_LABELS] = {PROBE_RANDOM, -1, -1, -1};
@@ -60,7 +60,7 @@ static size_t learn(probe_list *l, const probe_data *data, const probe_guess *g)
   return learnt;
 }
 
-/* Bits of NaN: the rule that gives them all; nan_open if none does. */
+/* Finds the rule that gives all NaN bits; nan_open if there is none. */
 static void settle_nan(mx_probe_fit *out, const probe_list *l, probe_guess *g) {
   static const int rules[] = {MX_ACC_NAN_ONES, MX_ACC_NAN_QUIET, MX_ACC_NAN_FIRST};
   for (size_t i = 0; i < 3; i++) {
@@ -74,7 +74,7 @@ static void settle_nan(mx_probe_fit *out, const probe_list *l, probe_guess *g) {
   out->nan_open = 1;
 }
 
-/* Of the outputs that the model gets wrong the one with the fewest products. */
+/* Finds, among the outputs that the model gets wrong, the one with the fewest products. */
 static void counter_example(mx_probe_fit *out, const probe_data *data, const probe_guess *g) {
   mx_probe_counter_example *c = &out->counter;
   int fewest = 1 << 30;
@@ -124,7 +124,7 @@ static int same_spec(const mx_probe_spec *x, const mx_probe_spec *y) {
 
 /* --- trees of additions --- */
 
-/* All outputs of the tiles that were fitted, or of those kept, as probes. */
+/* Lists all outputs of the tiles that were fitted, or of those kept, as probes. */
 static void outputs_of(probe_list *l, const probe_data *data, int kept) {
   const int32_t label[MX_PROBE_LABELS] = {PROBE_RANDOM, -1, -1, -1};
   for (size_t i = 0; i < data->n; i++) {
@@ -134,7 +134,7 @@ static void outputs_of(probe_list *l, const probe_data *data, int kept) {
   }
 }
 
-/* Of two products that are added, masks do not say which one is rounded first: what gets fewer probes wrong. Returns how many are left. */
+/* Masks do not say which of two products that are added is rounded first: takes the order that gets fewer probes wrong. Returns how many are left. */
 static size_t exchange_products(probe_tree *t, const probe_tree_rule *rule, const probe_list *l, size_t wrong) {
   size_t at;
   uint64_t expected;
@@ -149,7 +149,7 @@ static size_t exchange_products(probe_tree *t, const probe_tree_rule *rule, cons
   return wrong;
 }
 
-/* The tree that the masks show, and whether some rule of adding along it gives every output. */
+/* Finds the tree that the masks show, and whether some rule of adding along it gives every output. */
 static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list *l) {
   probe_tree t;
   probe_list fitted, kept;
@@ -171,7 +171,7 @@ static void try_tree(mx_probe_fit *out, const probe_data *data, const probe_list
     out->wrong_kept = mxi_probe_tree_wrong(&t, &mxi_probe_tree_rules[r], &kept, SIZE_MAX - 1, &at, &expected);
     out->nan_open = 1;
   }
-  /* Few bits hide a group's end from the masks: a model that fits knows better. */
+  /* A sum of few bits hides the end of a group from the masks: a model that fits is more reliable. */
   const mx_accum *x = &out->model.accum;
   const int joined = !out->is_tree && !out->wrong_outputs && x->op == MX_ACC_OP_FUSED && x->L && mxi_probe_tree_widest(&t) > x->L;
   if (!joined) {
@@ -196,7 +196,7 @@ static int is_known(const probe_list *l) {
   return 0;
 }
 
-/* A device that adds along a tree is known by it: the search for fused sums, which would find none, is left out. */
+/* A device that adds along a tree is described by it: the search for fused sums, which would find none, is skipped. */
 static int tree_alone(mx_probe_fit *out, const probe_data *data, const probe_list *l) {
   if (l->spec->scale || is_known(l)) return 0;
   out->wrong_outputs = SIZE_MAX;

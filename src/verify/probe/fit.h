@@ -5,10 +5,10 @@
 #include "mxgold/isa.h"
 #include "verify/probe/probe.h"
 
-/* Bits of a sum that are tried, at most, as formats/accumulation_keys.def allows them; those of a unit of which nothing was read (binary32's and
- * one more), and what its sums carry beyond F. */
+/* How many bits of a sum are tried at most, as formats/accumulation_keys.def allows them; those of a unit of which nothing was read (binary32's
+ * and one more); and how many its sums carry beyond F. */
 enum { PROBE_MOST_BITS = 40, PROBE_USUAL_BITS = 24, PROBE_CARRY_BITS = 7 };
-/* c_drop is tried in single steps up to here; beyond, only a C far below every sum is dropped, and any number of a few will do. */
+/* c_drop is tried in single steps up to here. Beyond, only a C far below every sum is dropped, and a few numbers are enough. */
 enum { PROBE_FINE_DROP = 60 };
 
 /* A model without its types. */
@@ -17,7 +17,7 @@ typedef struct probe_guess {
   int k; /* of an instruction; 0: all of K */
 } probe_guess;
 
-/* Batches with what came back. */
+/* Batches with the results of the device. */
 typedef struct probe_data {
   const mx_probe *batches;
   const void *const *d;
@@ -31,9 +31,10 @@ typedef struct probe_data {
 void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g);
 int mxi_probe_valid(const mx_probe_spec *s, const probe_guess *g);
 int mxi_probe_differs(const mx_format *d, uint64_t x, uint64_t y, int exact);
-/* What g makes of probes first .. first+n-1. 0: the model is none. */
+/* Runs g on probes first .. first+n-1. Returns 0 if the model is not valid. */
 int mxi_probe_run(uint8_t *d, const probe_list *l, size_t first, size_t n, const probe_guess *g);
-/* Probes that g gets wrong; the count may stop once it is past bound. SIZE_MAX: the model is none. first_wrong may be NULL. exact: NaN bits count. */
+/* Counts probes that g gets wrong; the count may stop once it is past bound. SIZE_MAX: the model is not valid. first_wrong may be NULL. exact: NaN
+ * bits count. */
 size_t mxi_probe_wrong(const probe_list *l, const probe_guess *g, size_t bound, int exact, size_t *first_wrong);
 /* The same for every output of the tiles to be fitted, or of those kept. */
 size_t mxi_probe_wrong_tiles(const probe_data *data, const probe_guess *g, int kept, size_t bound, int exact);

@@ -55,9 +55,9 @@ void mxi_probe_value_text(char *text, size_t size, size_t key, int value) {
       snprintf(text, size, "%s", values_table[i].text);
 }
 
-/* Values that are tried. Coarser or fewer would miss a unit's own; finer or more make every sweep over a key longer.
- * c_drop beyond PROBE_FINE_DROP in steps up to where no type reaches; floor from below every sum, where nothing shows, to above all of them, where nothing
- * is left; groups of every length where K is at most EVERY_LENGTH. */
+/* Values that are tried. Coarser or fewer ones would miss a unit's own; finer or more make every sweep over a key longer. c_drop beyond
+ * PROBE_FINE_DROP is tried in steps up to where no type reaches; floor from below every sum, where nothing shows, to above all of them, where nothing
+ * is left; groups of every length if K is at most EVERY_LENGTH. */
 enum {
   COARSE_DROP = 64,
   COARSE_STEP = 4,
@@ -75,7 +75,7 @@ static size_t range(int *values, int lo, int hi) {
   return n;
 }
 
-/* Of a key that may be none (0), and 0 as a number beside it. */
+/* The values of a key that may be none (0), with 0 as a number besides. */
 static size_t range_or_none(int *values, int lo, int hi) {
   size_t n = 0;
   values[n++] = 0;
@@ -115,7 +115,7 @@ size_t mxi_probe_values(int *values, size_t key, const mx_probe_spec *s) {
   return n;
 }
 
-/* What the other keys must be for the model to be one. */
+/* Sets what the other keys must be for the model to be valid. */
 static void repair(probe_guess *g, const mx_probe_spec *s) {
   mx_accum *x = &g->x;
   if (x->join != MX_ACC_JOIN_AFTER) {

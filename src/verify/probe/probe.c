@@ -4,8 +4,8 @@
 
 #include "verify/probe/probe.h"
 
-/* Random probes of a batch beside the designed ones, and tiles of random inputs that are kept from the fit to hold its prediction to: fewer of large tiles.
- * Fewer miss rare cases; more take longer on the device and in the search. */
+/* How many random probes a batch has besides the designed ones, and how many tiles of random inputs are kept from the fit to test its prediction;
+ * large tiles need fewer. Fewer miss rare cases; more take longer on the device and in the search. */
 enum { RANDOM_PROBES = 2400, KEPT_TILES = 100, KEPT_LARGE_TILES = 24, LARGE_TILE = 8192 };
 
 const char *mx_probe_family(int family, const char **doc) {

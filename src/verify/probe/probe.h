@@ -1,6 +1,6 @@
-/* Declares what the files of probe share. The order of work: row.c builds one probe, families.c and random.c make lists of them, probe.c
- * chooses a list and pack.c lays it into tiles; score.c runs models over probes, read.c reads parameters, search.c looks for the rest, tree.c
- * for trees of additions, class.c asks what else would fit, fit.c is the whole. */
+/* Declares what the files of probe share. One probe is built first (row.c), then lists of them (families.c, random.c), and a list is laid into
+ * tiles (probe.c, pack.c). Models are run over probes (score.c), parameters are read (read.c), the rest is searched for (search.c, tree.c), and other
+ * values that fit are found (class.c); fit.c does all of it in order. */
 #ifndef MX_VERIFY_PROBE_PROBE_H
 #define MX_VERIFY_PROBE_PROBE_H
 
@@ -34,9 +34,9 @@ typedef struct probe_list {
 
 void mxi_probe_list_init(probe_list *l, const mx_probe_spec *spec, shortage *lack);
 void mxi_probe_list_free(probe_list *l);
-/* Room for one more, zeroed; its index. */
+/* Adds one probe, zeroed, and returns its index. */
 size_t mxi_probe_list_add(probe_list *l, const int32_t label[MX_PROBE_LABELS]);
-/* Take the operands apart, once for the many models that are to be run; the next probe that is added undoes it. */
+/* Takes the operands apart once for the many models that will be run; adding another probe undoes it. */
 void mxi_probe_list_keep(probe_list *l);
 /* Copy probe i of `from`, d too if both have it. */
 void mxi_probe_list_copy(probe_list *l, const probe_list *from, size_t i);
@@ -46,7 +46,7 @@ uint64_t mxi_probe_bits(const uint8_t *d, size_t bytes, size_t i);
 /* The code of element k of a row of an operand. */
 uint64_t mxi_probe_code(const mx_format *f, const uint8_t *row, size_t k);
 
-/* Are these types and shapes some that can be probed? */
+/* Can these types and shapes be probed? */
 mx_status mxi_probe_check_spec(const mx_probe_spec *s, mx_error *err);
 /* A list as tiles: T_fit tiles of probes, then `kept` tiles from list `rest`. */
 mx_status mxi_probe_pack(mx_probe *out, const probe_list *l, const probe_list *rest, uint64_t seed, mx_error *err);
@@ -89,10 +89,10 @@ void mxi_probe_put_again(probe_row *r, size_t to, size_t k, int negate);
 /* C = +-2^e (1 + fraction), fraction in units of the last place. */
 void mxi_probe_put_c(probe_row *r, int negative, int e, uint64_t fraction);
 void mxi_probe_put_c_style(probe_row *r, int negative, int e, int style);
-/* A zero (sign of a negative if asked) times 2^e of b, or of a if `swap`. */
+/* Writes a zero (negative if asked) times 2^e into b, or into a if `swap`. */
 void mxi_probe_put_zero(probe_row *r, size_t k, int negative, int e, int swap);
 void mxi_probe_put_codes(probe_row *r, size_t k, uint64_t a, uint64_t b);
-/* C undoes the sum of the products but for what rounding leaves. Scales have to be set: those of blocks that hold products are. */
+/* Sets C so that it cancels the sum of the products except for what rounding leaves. The scales of blocks that hold products must be set. */
 void mxi_probe_undo(probe_row *r);
 /* Add the row to the list, if ok. Returns ok. */
 int mxi_probe_row_end(probe_row *r, probe_list *l, int family, int x, int y, int z);

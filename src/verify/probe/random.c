@@ -3,18 +3,18 @@
 
 #include "verify/probe/probe.h"
 
-/* What is drawn how often: kinds of probes, and of terms in them, take turns at odds of one in two to one in eight, so that each is there often among a
- * few thousand. These are rarer or more frequent for a reason. CODES_ONE_IN: codes without any plan, which meet what nobody thought of but seldom a
- * place where a sum is cut. CANCEL_ONE_IN: a term undoes its neighbour; more often, and nothing is left of most sums; of PLAIN_ONE_IN probes none does.
- * SUBNORMAL_ONE_IN: factors are subnormal; more often, and too few probes have products of full width. FEW_TERMS: of all probes but one in
- * MANY_ONE_IN, since in a sum of many terms what is cut of one is seldom seen. */
+/* Odds of what is drawn. Kinds of probes, and of terms in them, have odds of one in two to one in eight, so that each occurs often among a few
+ * thousand. These are rarer or more frequent for a reason. CODES_ONE_IN: codes without any plan, which meet unforeseen cases but seldom a place where
+ * a sum is cut. CANCEL_ONE_IN: a term cancels its neighbour; if more did, nothing would be left of most sums; in PLAIN_ONE_IN probes none does.
+ * SUBNORMAL_ONE_IN: factors are subnormal; with more, too few probes have products of full width. FEW_TERMS: of all probes but one in MANY_ONE_IN,
+ * since in a sum of many terms a cut of one is seldom seen. */
 enum { CODES_ONE_IN = 8, CANCEL_ONE_IN = 4, PLAIN_ONE_IN = 3, SUBNORMAL_ONE_IN = 8, FEW_TERMS = 6, MANY_ONE_IN = 3 };
-/* Where the top of the window is, each as often as the other: high twice, for there most sums are cut as their type says; anywhere; near D's lower end. */
+/* Where the top of the window is, with equal odds: high twice, since most sums are cut there as their type says; anywhere; near D's lower end. */
 enum { TOP_HIGH, TOP_HIGH_TOO, TOP_ANYWHERE, TOP_LOW, TOPS };
-/* What C is, each as often as the other: among the products twice, for there it takes part in every step of the sum. */
+/* What C is, with equal odds: among the products twice, since it then takes part in every step of the sum. */
 enum { C_AMONG, C_AMONG_TOO, C_TOWERS, C_FAR_BELOW, C_ZERO, C_UNDOES, C_KINDS };
-/* How far terms lie below the top or beyond it, in binades: a C that towers above the products, one far below them, the top of sums near D's lower end,
- * dust beside a product. As far as sums that are known reach, and about as much again: farther, most probes would show nothing. */
+/* How far terms lie below the top or above it, in binades: a C that towers above the products, one far below them, the top of sums near D's lower
+ * end, dust beside a product. This is as far as known sums reach, and about as much again; farther, most probes would show nothing. */
 enum { C_ABOVE = 30, C_BELOW = 60, UNDER_D = 30, OVER_LOW = 60, LEAST_DUST = 8, MOST_DUST = 60, MOST_DUST_OF_MANY = 30, C_DEEP = 42 };
 
 /* Finite codes without any plan. */
@@ -121,9 +121,9 @@ void mxi_probe_random(probe_list *l, uint32_t stream, size_t n) {
 
 /* --- second opinions: where parameters hid from the probes above --- */
 
-/* Odds of the second opinions. NEIGHBOUR_IN_4: dust stands beside its product so often of four, where units add first, else anywhere. Of DUST_C_ONE_IN
- * a C lies below the dust; of AGAIN_ONE_IN the product stands there twice, so that it carries or undoes itself: each as a case apart, since with all of
- * them at once no probe would tell which one showed. */
+/* Odds of the second opinions. NEIGHBOUR_IN_4: so often of four, dust stands beside its product, where units add first; otherwise anywhere.
+ * DUST_C_ONE_IN: a C lies below the dust. AGAIN_ONE_IN: the product stands there twice, so that it carries or cancels. Each is a case of its own,
+ * since with all of them at once no probe would tell which one showed. */
 enum { NEIGHBOUR_IN_4 = 3, DUST_C_ONE_IN = 3, AGAIN_ONE_IN = 3 };
 
 /* A product with bits of its own and dust beside it: what is rounded first, and how deep dust is still seen. */

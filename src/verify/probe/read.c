@@ -1,4 +1,4 @@
-/* Reads parameters directly: what the results of one family say by themselves, before any model is tried. */
+/* Reads parameters directly from the results of one family, before any model is tried. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double value(const probe_list *l, size_t i) { return mx_decode(l->spec->d
 
 enum { PLACES = 16, DEPTHS = 512, POW2_PLUS = PROBE_POW2, POW2_MINUS = 256 + PROBE_POW2, HALF_PLUS = PROBE_ONE_HALF };
 
-/* Where a term below +2^e - 2^e goes: for each set of positions the deepest that is seen and the first that is not. */
+/* Finds where a term below +2^e - 2^e is lost: for each set of positions, the deepest that is seen and the first that is not. */
 static int depth_of(const probe_list *l, int family, int shade, int *places, int *deepest_seen, int *all_seen) {
   int votes[DEPTHS] = {0}, best = -2, seen_max = -1, gone_any = 0;
   *places = 0;
@@ -77,7 +77,8 @@ static void read_align(mx_probe_fit *out, const probe_list *l, int F) {
            minus_seen, minus, half_seen, half);
 }
 
-/* The most fraction bits that results of a family have (PROBE_FAMILIES: any); *n: how many have some, *powers: how many have none. */
+/* The largest number of fraction bits that results of a family have (PROBE_FAMILIES: of any family); *n: how many have some, *powers: how many
+ * have none. */
 static int most_bits(const probe_list *l, int family, size_t *n, size_t *powers) {
   const mx_format *f = l->spec->d;
   const uint64_t mask = (UINT64_C(1) << f->man_bits) - 1;
@@ -106,7 +107,8 @@ static int read_bits(mx_probe_fit *out, const probe_list *l) {
   return bits == l->spec->d->man_bits || !(n + powers) ? 0 : mxi_probe_value(bits);
 }
 
-/* Where an instruction's sum is rounded before C is added as an ordinary number, products alone have the sum's bits, and other results more. */
+/* If an instruction's sum is rounded before C is added as an ordinary number, products alone have as many bits as the sum, and other results have
+ * more. */
 static int read_alone_bits(const probe_list *l) {
   const mx_probe_spec *s = l->spec;
   size_t n, powers;

@@ -79,7 +79,7 @@ static int styled(probe_row *r, uint64_t *code, const mx_format *f, int e, int s
   return 1;
 }
 
-/* Scales of a block such that elements may have a product of about 2^(e - their sum): those of 1 unless that is out of reach. */
+/* Chooses scales of a block such that elements may have a product of about 2^(e - their sum): scales of 1 unless that is out of reach. */
 static void fix_scales(probe_row *r, size_t block, int e, int lo, int hi) {
   int want = 0;
   const mx_format *s = r->spec->scale;
@@ -100,8 +100,8 @@ static int scale_exp(const probe_row *r, size_t block) {
   return ilogb(mx_decode(s, r->sa[block])) + ilogb(mx_decode(s, r->sb[block]));
 }
 
-/* How far from the middle of what they may be the factors' exponents are: none shows only the product, and far ones make scaled and subnormal factors of
- * products that were to be plain. */
+/* How far from the middle of their range the factors' exponents are. At the middle only the product shows; farther out products that were meant to
+ * be plain would get scaled or subnormal factors. */
 enum { FROM_MIDDLE = 3 };
 
 /* Exponents of a and b whose sum is e; 0 if there are none. */

@@ -4,8 +4,8 @@
 
 #include "verify/probe/fit.h"
 
-/* Probes that are run at once; where one wrong probe is enough, the first chunk is so many times smaller. Larger ones compute more than is needed to
- * see that a model is wrong; smaller ones call more often. */
+/* How many probes are run at once; if one wrong probe is enough, the first chunk is this many times smaller. Larger chunks compute more than is
+ * needed to see that a model is wrong; smaller ones call more often. */
 enum { CHUNK = 512, FIRST_SMALLER = 32 };
 
 void mxi_probe_model(mx_mma_model *m, const mx_probe_spec *s, const probe_guess *g) {

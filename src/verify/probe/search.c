@@ -1,5 +1,5 @@
-/* Searches what readings leave open: from many starts, one parameter at a time, the model that gets fewer probes wrong wins; two at a time where one
- * does not help. */
+/* Searches for what the readings leave open. From many starts one parameter is moved at a time, and the model that gets fewer probes wrong wins;
+ * two are moved at a time if one does not help. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,19 +7,21 @@
 
 /* Models in the pool at once, at most. */
 enum { STARTS = 20000 };
-/* Probes that a model is held to, cheapest first. GLANCE: a start that gives every probe is looked for, and most fall here. FIRST, then the screen (one in
- * SCREEN_ONE_IN of all, at least LEAST_SCREEN): starts are ranked. HARD: of what a model gets wrong, what a move must put right some of. Fewer rank by
- * chance and lose the way to the model; more make each of many thousand models dearer. */
+/* How many probes a model is run on, cheapest first. GLANCE: enough to find a start that gives every probe; most fail here. FIRST, then the screen
+ * (one in SCREEN_ONE_IN of all, at least LEAST_SCREEN): starts are ranked by them. HARD: of the probes that a model gets wrong, those of which a move
+ * must mend some. Fewer rank by chance and lose the way to the model; more make each of many thousand models slower. */
 enum { GLANCE = 24, FIRST = 400, LEAST_SCREEN = 500, SCREEN_ONE_IN = 8, HARD = 96 };
-/* Models that go on to the next stage: of each kind after FIRST and after the screen; DEEP starts from which the search descends by moves of one key,
- * PAIRWISE by moves of two; moves that are held to the screen and to all, and how many need no screen. Fewer lose a model that looks worse than others at
- * first; more cost a descent, or a run over all probes, each. */
+/* How many models go on to the next stage: of each kind after FIRST and after the screen; DEEP starts from which the search descends by moves of
+ * one key, PAIRWISE by moves of two; moves that are run on the screen and on all probes, and how many need no screen. Fewer lose a model that looks
+ * worse than others at first; each further one costs a descent, or a run over all probes. */
 enum { KIND_AFTER_FIRST = 6, KIND_AFTER_SCREEN = 2, DEEP = 20, PAIRWISE = 3, MOVES_SCREENED = 3000, MOVES_FULL = 160, NO_SCREEN = 48 };
-/* Steps of a descent, and models after which no pair of keys is tried any more: a model that needs more is none that these keys describe. */
+/* How many steps a descent has, and after how many models no pair of keys is tried any more: a model that needs more is not one that these keys
+ * describe. */
 enum { SWEEPS = 60, ENOUGH = 60000 };
-/* Models just pushed that a new one is compared with: the same one comes again soon or not at all. */
+/* How many of the last models a new one is compared with: the same one comes again soon or not at all. */
 enum { LOOK_BACK = 64 };
-/* Long ranges are walked finely within NEARBY of where we are, and elsewhere in these steps: wider ones step over a model, narrower ones take longer. */
+/* Long ranges are walked one by one within NEARBY of the present value, and in these steps elsewhere: wider steps skip a model, narrower ones take
+ * longer. */
 enum { NEARBY = 5, FLOOR_STEP = 4, DROP_STEP = 3 };
 /* Probes that are run at once. */
 enum { RUN_AT_ONCE = 256 };
@@ -147,7 +149,7 @@ static void grid_add(search *s, int F) {
     }
 }
 
-/* Of each kind of model the best few stay, so that many that are alike do not push out the rest. The pool is sorted. */
+/* Keeps the best few models of each kind, so that many similar ones do not push out the rest. The pool is sorted. */
 static void keep_of_each_kind(search *s, int most) {
   int seen[256] = {0};
   size_t keep = 0;
@@ -264,7 +266,7 @@ static void pair_moves(search *s, const probe_guess *from, int which) {
   }
 }
 
-/* What is cut below the same exponent moves along: the widths of C and of the sum, F one more or less, however terms are cut. */
+/* Things that are cut below the same exponent move together: the widths of C and of the sum, F one more or less, and however terms are cut. */
 static void slide_widths(search *s, const probe_guess *from, int d) {
   for (int which = 1; which < 4; which++)
     for (int more = -1; more <= 1; more++)
@@ -278,8 +280,8 @@ static void slide_widths(search *s, const probe_guess *from, int d) {
       }
 }
 
-/* F and floor moved together: where the floor is above every term the cut stays where it is, and only what is counted from the exponent moves, of
- * which c_drop cannot be put right before. */
+/* Moves F and floor together. If the floor is above every term, the cut stays where it is, and only what is counted from the exponent moves;
+ * c_drop, one of these, cannot be right before. */
 static void slides(search *s, const probe_guess *from) {
   const size_t drop = mxi_probe_key_find("c_drop"), presum = mxi_probe_key_find("P");
   const int after = from->x.join == MX_ACC_JOIN_AFTER;
@@ -311,7 +313,7 @@ static void keep_below(search *s, size_t limit, size_t most) {
   s->n = keep;
 }
 
-/* What `now` gets wrong, at most HARD of it. */
+/* Lists the probes that `now` gets wrong, at most HARD of them. */
 static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
   uint8_t d[RUN_AT_ONCE * 8];
   const probe_list *l = s->l;
@@ -326,7 +328,7 @@ static int hard_ones(probe_list *out, const search *s, const probe_guess *now) {
   return !out->failed;
 }
 
-/* The best of the pool, if better than `now`. A move must put right some of what is wrong; then it is seen on part of the probes, then on all. */
+/* The best of the pool, if it is better than `now`. A move must mend some of what is wrong; then it is run on part of the probes, then on all. */
 static int take_best(search *s, scored *now, const probe_list *hard) {
   score_all(s, hard, hard->n);
   keep_below(s, hard->n, MOVES_SCREENED);
@@ -342,8 +344,8 @@ static int take_best(search *s, scored *now, const probe_list *hard) {
   return 1;
 }
 
-/* A start that gives every probe, if there is one: most starts fall at the first few probes, so this costs little beside ranking them all. Of several
- * the first in the order of by_wrong(). */
+/* A start that gives every probe, if there is one. Most starts fail at the first few probes, so this costs little beside ranking them all. Of
+ * several the first in the order of by_wrong() is taken. */
 static int exact_start(const search *s, probe_found *out) {
   size_t n = 0;
   unsigned char *right = noted(calloc(s->n + 1, 1), s->l->lack);
@@ -361,7 +363,7 @@ static int exact_start(const search *s, probe_found *out) {
   return n != 0;
 }
 
-/* Down by moves of one key, and of two if `pairwise`. */
+/* Descends by moves of one key, and of two if `pairwise`. */
 static void descend(search *s, scored *now, int pairwise) {
   for (int sweep = 0; sweep < SWEEPS && now->wrong; sweep++) {
     probe_list hard;

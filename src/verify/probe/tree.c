@@ -1,5 +1,5 @@
-/* Reads the order of additions as FPRev does (arXiv 2411.00442): +2^m at i and -2^m at j swallow every unit that is added to them before they meet;
- * the units that are left count the leaves outside the smallest subtree that has both. */
+/* Reads the order of additions as FPRev does (arXiv 2411.00442): +2^m at i and -2^m at j swallow every unit that is added to them before they
+ * meet. The units that are left are the leaves outside the smallest subtree that has both. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int new_node(builder *b, const int *children, int n) {
   return b->n + t->n_nodes - 1;
 }
 
-/* The subtree of leaves set[0 .. n-1]; set is used up. Returns its node. */
+/* Builds the subtree of leaves set[0 .. n-1]; set is used up. Returns its node. */
 static int build(builder *b, int *set, int n) {
   int at = set[0], leaf = set[0], done = 1;
   int *left = noted(malloc((size_t)n * 3 * sizeof *left), b->lack);
@@ -143,7 +143,8 @@ static int steps_of(int *steps, const probe_list *l, int n) {
   return 1;
 }
 
-/* The subtree of leaves set[0 .. n-1], ascending; set is put in another order. The last leaf's way up says which leaves join it at each step. */
+/* Builds the subtree of leaves set[0 .. n-1], ascending; set gets another order. The way up from the last leaf says which leaves join it at each
+ * step. */
 static int build_up(builder *b, const int *steps, int *set, int n) {
   const int last = set[n - 1];
   int at = last, done = 0, least = last;

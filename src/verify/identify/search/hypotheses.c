@@ -1,4 +1,5 @@
-/* Finds formats that the data allow: under the right ones x / (code * scale) is one number but for rounding. */
+/* Finds formats that the data allow: under the right ones x / (code * scale) is one number, except for rounding. How far the values scatter is
+ * called the spread, in octaves. */
 #include "verify/identify/search/hypotheses.h"
 
 #include <math.h>
@@ -10,12 +11,12 @@
 #include "verify/identify/search/stochastic.h"
 #include "verify/trial/observe.h"
 
-/* Points that a spread is measured on, and rows that they are taken from. Fewer, and the spreads of right and wrong formats overlap; more, and every
- * pair of formats takes longer for each shape of a block. */
+/* On how many points a spread is measured, and from how many rows they are taken. With fewer, the spreads of right and wrong formats overlap; with
+ * more, every pair of formats takes longer for each shape of a block. */
 enum { MAX_POINTS = 1536, WANTED_ROWS = 48 };
-/* Input of magnitudes between these is measured: beyond, the scales that fit lie at the ends of their formats, and say little of them. */
+/* Inputs of magnitudes between these are measured: beyond, the scales lie at the ends of their formats and tell little. */
 static const float LEAST_X = 0x1p-100f, MOST_X = 0x1p100f;
-/* Tiles of at least so many rows may be told by scales that differ across a row alone; of fewer rows, scales are the same by chance. */
+/* Tiles of at least so many rows may be recognised by scales that differ only across a row; with fewer rows, scales are the same by chance. */
 enum { ROWS_THAT_TELL = 16 };
 
 typedef struct shape {
@@ -45,7 +46,7 @@ static int one_scale_each(const mx_sample *s, size_t n) {
   return several != 0;
 }
 
-/* Do the scales of each group of br rows agree, where not all scales do? */
+/* Do the scales of each group of br rows agree, while not all scales do? */
 static int repeats(const mx_sample *s, size_t n, size_t br) {
   int seen = 0, others = 0, across = 0;
   for (size_t i = 0; i < n; i++)
@@ -62,7 +63,7 @@ static int repeats(const mx_sample *s, size_t n, size_t br) {
   return seen && (others || across);
 }
 
-/* The most rows that a tile can have if its scales are repeated in each: all rows where scales change are a multiple of it. 0: they never change. */
+/* The most rows that a tile can have if its scale is repeated in each: every row at which scales change is a multiple of it. 0: they never change. */
 static size_t rows_of_tiles(const mx_sample *s, size_t n) {
   size_t tall = 0;
   for (size_t i = 0; i < n; i++) {
@@ -136,7 +137,7 @@ static size_t find_blocks(shape out[MAX_BLOCKS_TRIED], const mx_sample *s, size_
   for (size_t br = up(rows, s[0].scale_rows ? s[0].scale_rows : 1); s[0].codes && !count && s[0].scale_cols == s[0].cols && br < rows; br++)
     if (fits_shape(s, n, br, 1)) add_shape(out, &count, br, 1);
   if (s[0].codes && s[0].scale_cols == s[0].cols && s[0].scale_rows == 1) add_shape(out, &count, rows, 1);
-  /* Odd sizes that the number of scales asks for. */
+  /* Unusual sizes of blocks that the number of scales implies. */
   for (size_t bc = up(cols, s[0].scale_cols ? s[0].scale_cols : 1); s[0].codes && !count && bc <= cols; bc++)
     if (fits_shape(s, n, 1, bc)) {
       if (tall > 1 && repeats(s, n, tall)) add_shape(out, &count, tall, bc);
@@ -158,7 +159,7 @@ static void set_block(mx_spec *s, shape b, const mx_sample *samples, size_t n) {
   s->block_cols = b.cols == 32 ? 0 : all_cols && !common && b.cols != 1 ? MX_BLOCK_WHOLE : (int)b.cols;
 }
 
-/* Points of the data that say something: x, code and scale as stored. */
+/* Points of the data that are used: x, and the stored code and scale. */
 typedef struct point {
   float x;
   uint8_t code;
@@ -172,7 +173,7 @@ static uint32_t scale_at(const mx_sample *s, shape b, size_t r, size_t c) {
   return code;
 }
 
-/* Rows spread over the samples; rotated if the hypothesis has a rotation. */
+/* Chooses rows spread over the samples, rotated if the hypothesis has a rotation. */
 static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, shape b, const mx_spec *f, shortage *lack) {
   size_t count = 0, total_rows = 0;
   for (size_t i = 0; i < n; i++) total_rows += samples[i].rows;
@@ -197,11 +198,11 @@ static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, 
   return count;
 }
 
-/* Elements below one in SMALL_SHARE of the largest, and below SMALL_TIMES the smallest, say little: their steps are as coarse as the spread of a wrong
- * format. With more of them left out, data of small numbers have too few points; with fewer, right formats look spread. */
+/* Elements below one in SMALL_SHARE of the largest, and below SMALL_TIMES the smallest, are left out: their steps are as coarse as the spread of a
+ * wrong format. If more are left out, data of small numbers have too few points; if fewer are, right formats seem to scatter. */
 static const double SMALL_SHARE = 16, SMALL_TIMES = 4;
 
-/* log2 of x / (code * scale), if this point says something; 0 if not. */
+/* log2 of x / (code * scale), if this point is used; 0 if not. */
 static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const mx_format *s, const point *p) {
   const double v = mx_decode(e, p->code), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
   if (!isfinite(v) || v == 0 || !isfinite(sc) || sc == 0 || fabs(v) >= top) return 0;
@@ -215,7 +216,7 @@ static const double CLIPPED_FROM = 0.6;
 /* A number may be so many of the smallest elements larger than its code says: one for its own rounding, one for the scale's. */
 static const double STEPS_OFF = 2;
 
-/* Is a point that log_ratio() leaves out where it should be: too small for its block, or at the largest value? offset: log2 of x / (code * scale). */
+/* Is a point that log_ratio() leaves out where it should be, too small for its block or at the largest value? offset: log2 of x / (code * scale). */
 static int agrees(const hypothesis *h, const mx_format *e, const mx_format *s, const point *p, double offset) {
   const double v = fabs(mx_decode(e, p->code)), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
   if (!isfinite(v) || !isfinite(sc) || sc == 0) return 0;
@@ -223,19 +224,19 @@ static int agrees(const hypothesis *h, const mx_format *e, const mx_format *s, c
   return v >= top ? y > CLIPPED_FROM * top : y < v + STEPS_OFF * mx_format_min(e);
 }
 
-/* A spread beyond those of all formats: too few points to say one. */
+/* A spread larger than that of any format: there are too few points to tell it. */
 static const double NO_SPREAD = 100;
-/* Points of a sample, and of all of them, that a spread is said from: fewer lie near their own median under any format. */
+/* How many points a sample, and all of them, must have for a spread: fewer lie near their own median under any format. */
 enum { FEWEST_OF_SAMPLE = 4, FEWEST_POINTS = 8 };
-/* Octaves that a point counts for at most, and one of the wrong sign: with more, a few points of another rule outweigh all others; with less, a
- * wrong format is hardly worse than a right one. */
+/* How many octaves a point counts for at most, and one of the wrong sign. With more, a few points under another rule outweigh all others; with
+ * less, a wrong format is hardly worse than a right one. */
 static const double MOST_OCTAVES = 4, WRONG_SIGN = 4;
-/* Where fewer than one in so many points say something, each of the others that does not lie where it should counts for so many octaves: else a format
- * whose codes are all at its ends would fit everything. */
+/* If fewer than one in so many points are used, each of the others that does not lie where it should counts for so many octaves: otherwise a
+ * format whose codes are all at its ends would fit everything. */
 enum { TELLING_ONE_IN = 4 };
 static const double UNEXPLAINED = 2;
 
-/* Each sample has its own tensor scale, so the spread is that about each sample's median. */
+/* Each sample has its own tensor scale, so the spread is measured about each sample's median. */
 static void measure(hypothesis *h, const point *p, size_t n) {
   const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
   double logs[MAX_POINTS], sum = 0, unused;
@@ -282,10 +283,10 @@ static double normed_offset(const mx_sample *s, size_t n, const mx_format *e, co
   return amax > 0 && isfinite(amax) ? log2((double)amax) - log2(mx_format_max(e) * mx_format_max(sc)) : 0;
 }
 
-/* Negative numbers, none of them with the sign bit, that speak against a format: fewer may have been made so by a bug, such as a lost sign. */
+/* How many negative numbers, none of them with the sign bit, refute a format: fewer may come from a bug, such as a lost sign. */
 enum { ENOUGH_NEGATIVE = 8 };
 
-/* Can codes be those of a format? Codes fit its bits, and a negative number that is not zero has the sign bit. */
+/* Can the codes belong to a format? They must fit its bits, and a negative number that is not zero must have the sign bit. */
 static int codes_allow(const mx_sample *s, size_t n, const mx_format *f, unsigned bits) {
   size_t negative = 0, signed_codes = 0;
   if (f->bits < bits) return 0;
@@ -320,8 +321,8 @@ typedef struct list {
   shortage *lack; /* of the call */
 } list;
 
-/* Is the block read so less likely than as one before it? Single rows where rows of scales repeat as they do in tiles of this width, and widths of
- * which every row has one block, however wide they are. */
+/* Is this reading of the block less likely than an earlier one? So are single rows if rows of scales repeat as they do in tiles of this width, and
+ * widths of which every row has one block. */
 static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t n) {
   int one = 1;
   if (!i) return 0;
@@ -329,17 +330,18 @@ static int is_unlikely(const shape *blocks, size_t i, const mx_sample *s, size_t
   return (one && blocks[i].rows == blocks[0].rows) || (blocks[i].rows == 1 && blocks[i - 1].rows > 1 && blocks[i].cols == blocks[i - 1].cols);
 }
 
-/* What is added to a spread, in octaves, for readings that are rare, so that of two that fit about alike the common one is tried first. As much as the
- * spreads of right and wrong formats lie apart would put the right one behind; nothing would leave it to the order of the tables. */
+/* What is added to the spread, in octaves, of rare readings, so that of two that fit about equally the common one is tried first. As much as the
+ * spreads of right and wrong formats differ would put the right one behind; nothing would leave it to the order of the tables. */
 static const double RARE_GRID = 0.15, UNLIKELY_BLOCK = 0.1, RARE_FORM = 0.02, UNEXPLAINED_NORM = 0.03, OTHER_NORM = 0.06, FULL_RANGE = 0.001;
 /* With more points than this, codes that fit 5 bits do not belong to an 8-bit format; fewer may all be small ones. */
 enum { SMALL_BY_CHANCE = 64 };
-/* HiFloat4's micro-scales are not in sight, so that its spread says little: at most this. */
+/* HiFloat4's micro-scales cannot be seen, so its spread tells little: it counts as at most this. */
 static const double MICRO_SPREAD = 0.6;
 /* log2 of a tensor scale that is this far from amax / (largest element * largest scale) follows another rule. */
 static const double FROM_NORM = 1.6;
-/* A spread beyond this says that no format fits the input as it lies: then a rotation is looked for, and tried if every element of its tile correlates
- * with what is stored at least so much. Lower costs a search of rotations on plain data; higher loses rotated data that a format fits by luck. */
+/* With a larger spread than this no format fits the input as it lies. A rotation is then looked for, and tried if every element of its tile
+ * correlates at least this much with what is stored. Lower limits cost a search for rotations on plain data; higher ones lose rotated data that a
+ * format fits by luck. */
 static const double NOTHING_FITS = 0.5, ROTATION_FITS = 0.3;
 
 static void consider(list *l, const mx_sample *samples, size_t n, shape b, const mx_spec *rotation, unsigned bits, int unlikely) {
@@ -368,7 +370,7 @@ static void consider(list *l, const mx_sample *samples, size_t n, shape b, const
         if (unlikely) h.spread += UNLIKELY_BLOCK;
         if (form) h.spread += RARE_FORM;                   /* of two readings that fit alike, the common one */
         if (hif4) h.spread = fmin(h.spread, MICRO_SPREAD); /* micro-scales of 1, 2 and 4 are not in sight */
-        /* Formats that differ by a power of two alone fit alike: the offset that the common targets give decides. */
+        /* Formats that differ only by a power of two fit equally: the offset that the common targets give decides. */
         const double expected = normed_offset(samples, n, ef, sf);
         if (!samples[0].has_tensor_scale)
           h.spread += UNEXPLAINED_NORM * (fabs(h.offset) > WITHOUT_NORM);
@@ -466,8 +468,8 @@ typedef struct rotation {
 
 /* Values, and squared norms of tiles, that are in reach of binary32 and binary64 with room for the rotation's sums: others are left out. */
 static const double LEAST_Y = 0x1p-100, MOST_Y = 0x1p100, LEAST_NORM = 0x1p-120;
-/* Rows that correlations are taken from, about, and tiles that are needed to have one. Fewer, and elements correlate by chance; more, and each pair of
- * formats takes longer for each size. */
+/* From about how many rows correlations are taken, and how many tiles are needed for one. With fewer, elements correlate by chance; with more,
+ * each pair of formats takes longer for each size. */
 enum { ROTATED_ROWS = 96, FEWEST_TILES = 4 };
 /* Sizes of rotations that are tried: the smallest and the largest in use. */
 enum { LEAST_SIZE = 16, MOST_SIZE = 128 };
@@ -481,7 +483,7 @@ static void read_row(float *out, const mx_sample *s, shape b, size_t r, const mx
   }
 }
 
-/* Correlation of x with the values rotated back, for each element of the tile. */
+/* Computes the correlation of x with the values rotated back, for each element of the tile. */
 static void try_rotation(rotation *best, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e, const mx_format *sf,
                          int encode, shortage *lack) {
   double xy[MOST_SIZE] = {0}, xx[MOST_SIZE] = {0}, yy[MOST_SIZE] = {0};

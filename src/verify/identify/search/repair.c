@@ -1,4 +1,5 @@
-/* Repairs a spec: one key is changed at a time, or two, or a few that act together, where it is wrong, and none where it is right. */
+/* Repairs a spec: it changes one key at a time, or two, or a few that act together, on blocks where the spec is wrong, and keeps those right where
+ * it is right. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +8,20 @@
 #include "verify/identify/search/search.h"
 #include "verify/identify/search/values.h"
 
-/* Moves that are kept: all values of all keys, and what is read off the blocks that are wrong. */
+/* How many moves are kept: all values of all keys, and values that are read off the wrong blocks. */
 enum { MAX_MOVES = 480 };
-/* Specs that are carried on from one depth to the next, and depths, a key each. A wider beam finds what only a detour leads to and costs that many times
- * more; a spec that differs from its start in more keys than depths is not found. */
+/* How many specs are carried from one depth to the next (the beam), and how many depths there are, one key each. A wider beam finds what only a
+ * detour leads to, and costs that many times more; a spec that differs from its start in more keys than depths is not found. */
 enum { BEAM = 3, DEPTH = 14 };
-/* Blocks on which a move must do better, and of each class those that it must not spoil: more make each of thousands of moves dearer, fewer let
- * moves through that all blocks then refuse. */
+/* On how many blocks a move must do better, and how many of each class it must not spoil. With more, each of thousands of moves is slower; with
+ * fewer, moves pass that all blocks then refuse. */
 enum { HARD_BLOCKS = 18, GUARDS = 4 };
-/* Moves of one sifting that are tried on every chosen block. */
+/* How many moves of one round are tried on every chosen block. */
 enum { TRIED_IN_FULL = 16 };
 /* Specs to be tried below which one thread is done before others have started. */
 enum { ONE_THREAD = 64 };
 
-/* Keys set to the values that `with` has: one, or several that act together. */
+/* A move: keys that are set to the values of `with`, one or several that act together. */
 typedef struct move {
   uint64_t keys;
   mx_spec with;
@@ -42,7 +43,7 @@ static size_t single_moves(move *out, const observation *o, int lenient) {
   return n;
 }
 
-/* Where a scale leaves the range: its least byte, its largest and which of the two it becomes say little apart. */
+/* Keys for a scale that leaves its range: its least byte, its largest, and which of the two it becomes tell little separately. */
 static size_t limit_moves(move *out, size_t room, const observation *o) {
   size_t n = 0;
   key_values *v = noted(calloc(2, sizeof *v), o->lack);
@@ -60,7 +61,7 @@ static size_t limit_moves(move *out, size_t room, const observation *o) {
   return n;
 }
 
-/* Blocks that spec gets wrong, some of each class; and a few that it gets right: what explains the ones must not spoil the others. */
+/* Chooses blocks that spec gets wrong, some of each class, and a few that it gets right: what explains the ones must not spoil the others. */
 typedef struct bench {
   block_set wrong, right;
   score bar, guard; /* what spec has there */
@@ -104,7 +105,7 @@ static void bench_make(bench *b, const search *s, const mx_spec *spec) {
   mxi_set_score_print(&b->wrong, spec, b->how, 0, NULL, &b->print);
 }
 
-/* Keys that take a code: the codes seen where spec gives others. */
+/* For keys that take a code: lists the codes that were seen where spec gives others. */
 static size_t moves_from_wrong(move *out, size_t room, const bench *b, const mx_spec *spec) {
   enum { MOST = 3 }; /* of a kind: a bug or a limit gives one or two, and each costs a trial of every key that takes a code */
   static const struct {
@@ -179,8 +180,8 @@ static void sift(search *s, pool *out, const bench *b, const mx_spec *specs, siz
   free(got);
 }
 
-/* A spec whose keys exclude each other after a move: with one of its other keys set back it may be allowed, not one of the formats, which are the
- * search's. Returns how many of these there are. */
+/* Handles a spec whose keys exclude each other after a move: it may be allowed with one of its other keys set back, except the formats, which
+ * belong to the search. Returns how many such specs there are. */
 static size_t reconciled(mx_spec *out, size_t room, const mx_spec *spec, const move *m, const observation *o) {
   static const mx_spec plain = {0};
   size_t n = 0;
@@ -213,7 +214,7 @@ static void singles(search *s, pool *out, const mx_spec *spec, score got, const 
   free(changes);
 }
 
-/* Two keys at once: both changed something alone, or (both = 1) at least one did, which are many more. */
+/* Tries two keys at once: both changed something alone, or (both = 1) at least one did, which are many more pairs. */
 static void pairs(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b,
                   const uint8_t *active, int both) {
   enum { ROOM = 4096 }; /* specs that are sifted at once: a mebibyte or so of them */
@@ -235,8 +236,8 @@ static void pairs(search *s, pool *out, const mx_spec *spec, score got, const mo
   free(specs);
 }
 
-/* Keys that decide of the same blocks: what one of them explains wrongly hides the others, or shows only beside another (a scale of zero, and the
- * division that underflows to it), so that two to four of them are changed at once. */
+/* Keys that decide about the same blocks. What one of them explains wrongly hides the others, or one shows only together with another (a scale of
+ * zero, and the division that underflows to it), so two to four of them are changed at once. */
 static void groups(search *s, pool *out, const mx_spec *spec, score got, const move *moves, size_t n_moves, const bench *b) {
   enum { GROUPS = 6, OF = 4, ROOM = 4096 }; /* groups, keys of one, and specs that are sifted at once */
   static const char *const names[GROUPS][OF] = {{"scale.allzero", "scale.min_byte", "scale.byte0", "elem.zero_sign"},

@@ -8,14 +8,14 @@
 #include "verify/trial/keys.h"
 #include "verify/identify/search/values.h"
 
-/* Blocks of a class that a search begins with, by how many elements a block has: more make each trial dearer, fewer let more wrong specs through to all
- * blocks. Other classes than plain ones, in which few rules differ, get half as many and a few. */
+/* With how many blocks of a class a search begins, by the number of elements a block has. With more, each trial is slower; with fewer, more wrong
+ * specs get as far as all blocks. Classes other than plain blocks, in which few rules differ, get half as many and a few more. */
 enum { FIRST_BLOCKS = 40, FIRST_LARGE_BLOCKS = 24, FIRST_HUGE_BLOCKS = 12, SMALL_AREA = 64, LARGE_AREA = 1024, A_FEW = 4 };
-/* Plain blocks that are looked at for their scales alone, which costs a fraction of their codes. */
+/* How many plain blocks are compared by their scales alone, which costs a fraction of comparing codes. */
 enum { SCALE_BLOCKS = 112 };
 /* Keys of one product. */
 enum { MAX_KEYS = 8 };
-/* Specs that are tried side by side: the first few soon set the bar that lets the others stop early; larger pieces keep the threads busy. */
+/* How many specs are tried in parallel: the first few soon set the limit at which the others stop early; larger pieces keep the threads busy. */
 enum { FIRST_PIECE = 48, PIECE = 512 };
 /* Specs to be tried below which one thread is done before others have started. */
 enum { ONE_THREAD = 32 };
@@ -94,7 +94,7 @@ int mxi_search_how(const search *s, int scales_only) {
   return (scales_only ? LOOK_SCALES : LOOK_BOTH) | (s->lenient ? LOOK_LENIENT : 0) | (s->either ? LOOK_EITHER : 0);
 }
 
-/* Wrong tensor scales among the witnesses; what is stored is fitted later outside a chain. */
+/* Counts wrong tensor scales among the witnesses; outside a chain, what is stored is fitted later. */
 static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
   uint64_t least = UINT64_MAX;
   for (int store = 0; store < MX_TENSOR_STORE_COUNT && least; store++) {
@@ -107,7 +107,7 @@ static uint64_t witnesses_wrong(const search *s, const mx_spec *spec) {
   return least;
 }
 
-/* Also counts, in every class, what the tensor scales say. */
+/* Also counts, in every class, wrong tensor scales. */
 score mxi_search_score_until(const search *s, const mx_spec *spec, unsigned classes, uint64_t limit) {
   score total = {0, 0, 0};
   if (classes == EVERY && s->o->n_witnesses && s->o->samples[s->o->witness[0]].has_tensor_scale) total.scales = witnesses_wrong(s, spec);
@@ -156,7 +156,7 @@ static int same_family(const mx_spec *a, const mx_spec *b) {
          a->select == b->select;
 }
 
-/* At most FAMILY of a family: many that fit alike must not crowd out another rule. */
+/* Keeps at most FAMILY specs of a family: many that fit alike must not crowd out another rule. */
 static void pool_add_varied(pool *p, const mx_spec *spec, score got) {
   enum { FAMILY = 8 };
   size_t alike = 0, last = 0;

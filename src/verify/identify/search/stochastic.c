@@ -1,4 +1,4 @@
-/* Reads off the data what random rounding lets one see. */
+/* Finds out about random rounding what the data show of it. */
 #include "verify/identify/search/stochastic.h"
 
 #include <math.h>
@@ -7,14 +7,14 @@
 
 #include "mxgold/random.h"
 
-/* Draws that a seed is held to: fewer let wrong seeds through to the blocks, more are hardly ever looked at. Seeds are tried in runs of so many LANEs, after
- * each of which the time is looked at. */
+/* How many draws a seed is held to: with fewer, wrong seeds get as far as the blocks; further ones are hardly ever examined. Seeds are tried in
+ * runs of so many LANEs, after each of which the time is checked. */
 enum { TESTED = 96, LANE = 1 << 16, LANES_A_LOOK = 64 };
-/* Seeds below 2^this are tried, for elements, for scales alone, and for the signs of a rotation, by what a trial costs. Fewer lose seeds that
- * are counters or dates; more take the time of other rules, and seeds that were drawn from 64 bits are not found even so. */
+/* Seeds below 2^this are tried: for elements, for scales alone, and for the signs of a rotation, by what a trial costs. Fewer lose seeds that are
+ * counters or dates; more take time from other rules, and still do not find seeds of 64 random bits. */
 enum { SEED_BITS = 24, SCALE_SEED_BITS = 21, SIGN_SEED_BITS = 25 };
 
-/* Seeds that are tried, by how many are wanted: a wrong rule must not take the time of the right one. */
+/* How many seeds are tried, by how hard the search is: a wrong rule must not take the time of the right one. */
 static const uint64_t LEVELS[] = {1 << 17, 1 << 20, UINT64_MAX};
 
 /* Seeds beyond the small ones that are likely. */
@@ -30,7 +30,7 @@ typedef struct draw {
   int up;         /* the one of larger magnitude was stored */
 } draw;
 
-/* The draws of a block under a plan whose rounding is sr; n grows. beyond counts elements that are neither neighbour. */
+/* Lists the draws of a block under a plan whose rounding is sr; n grows. beyond counts elements that became neither neighbour. */
 static size_t draws_of(draw *out, size_t room, const observation *o, mx_plan *p, const block_at *b, uint64_t *beyond) {
   static const mx_encoding down = {.round = MX_ROUND_RTZ};
   const mx_sample *s = &o->samples[b->sample];
@@ -69,7 +69,7 @@ static mx_status plan_towards_zero(mx_plan *p, const observation *o, const mx_sp
 
 /* ---- without the seed */
 
-/* No mode of SPEC 3.4, but one that kernels have by mistake: up where the r bits are below the fraction, `<` where a sum would carry. */
+/* Not a mode of SPEC 3.4, but one that kernels have by mistake: round up if the r bits are below the fraction, `<` where a sum would carry. */
 enum { MODE_BELOW = MX_SR_COUNT, MODES };
 
 /* Probability of rounding up. */
@@ -91,13 +91,14 @@ static int by_place(const void *a, const void *b) {
   return (x->d > y->d) - (x->d < y->d);
 }
 
-/* Draws are chance's where at least so much of what chance would send the other way went there. Lower, and a threshold with a few odd ends passes for
- * chance; higher, and draws of few random bits do not. Equal values that are drawn apart are the stronger sign: so
- * many must be expected before they count, of which one in four is enough. */
+/* Draws count as random if at least this share of what chance would send the other way went there. With a lower share a threshold with a few
+ * exceptions passes for chance; with a higher one, draws of few random bits do not. Equal values that are rounded differently are the stronger sign:
+ * so many must be expected before they count, of which one in four is enough. */
 static const double OF_CHANCE = 0.6, ENOUGH_MIXED = 20, MIXED_ONE_IN = 4;
 
-/* Between the same two codes, with the same sign: are these the draws of chance? A rule without it sends equal values the same way, and those below
- * a threshold down and those above up, but for few; chance sends min(d, 1 - d) of them the other way. draws gets sorted. */
+/* Are these the draws of chance, between the same two codes and with the same sign? A rule without chance sends equal values the same way, and,
+ * except for few, those below a threshold down and those above it up; chance sends a share of min(d, 1 - d) of them the other way. draws gets sorted.
+ * */
 static int is_chance(draw *draws, size_t n) {
   double expected_mixed = 0, expected_other = 0;
   size_t mixed = 0, other = 0;
@@ -123,24 +124,24 @@ static int is_chance(draw *draws, size_t n) {
   return (double)other > OF_CHANCE * expected_other;
 }
 
-/* A thousand times, as a logarithm: modes and numbers of bits that are so much less likely than the best are ruled out. Less would rule out the right
- * one once in a while; more leaves modes open that the data tell apart. */
+/* The logarithm of a thousand: modes and numbers of bits that are this much less likely than the best are ruled out. With less, the right one
+ * would be ruled out once in a while; with more, modes stay open that the data tell apart. */
 static const double LESS_LIKELY = 7;
-/* What a draw that a mode cannot give counts against it, as a logarithm: enough that one rules the mode out beside a mode that gives all draws, and not so
- * much that of modes that cannot give some draws the one with fewer of them would not be the best. */
+/* How much a draw that a mode cannot give counts against it, as a logarithm: enough that a single one rules the mode out beside a mode that gives
+ * all draws, and so little that, among modes that cannot give some draws, the one with fewer of them is best. */
 static const double IMPOSSIBLE = -40;
-/* A mode that comes later in the table must be better by more than sums of logarithms round. */
+/* A mode that comes later in the table must be better by more than the sums of logarithms are rounded. */
 static const double ANY_BETTER = 1e-9;
 
-/* A sum of draws is out of order beyond so many of its deviations, which chance is once in 10^15. Fewer, and of the many data that people try some draws
- * are called biased; more, and a small bias needs more data to be seen. */
+/* A sum of draws is called biased beyond so many of its standard deviations, which chance exceeds once in 10^15. With fewer, some of the many data
+ * that people try are called biased; with more, a small bias needs more data to be seen. */
 static const double DEVIATIONS = 8;
 
-/* Draws that are needed to believe in chance, and how rarely a code may be neither neighbour of its value. */
+/* How many draws are needed to believe in chance, and how rarely a code may be neither neighbour of its value. */
 enum { ENOUGH_DRAWS = 64, BEYOND_ONE_IN = 1000 };
-/* Draws that are looked at: more tell a smaller bias, and take longer for each rule that is asked about. */
+/* How many draws are examined: more show a smaller bias, and take longer for each rule. */
 enum { MOST_DRAWS = 120000 };
-/* Random bits of a draw that are tried: SPEC allows no more, and binary32 has no more. */
+/* How many random bits of a draw are tried: SPEC allows no more, and binary32 has no more. */
 enum { MOST_BITS = 24 };
 
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
@@ -218,7 +219,7 @@ static int fits(uint64_t seed, int lfsr, const draw *draws, size_t n, double sla
   return 1;
 }
 
-/* Does spec give the codes of the chosen blocks, under the scales that are stored? Of foursix's two either will do: its error is not known yet. */
+/* Does spec give the codes of the chosen blocks under the stored scales? Under foursix either scale is accepted, since its error is not known yet. */
 static int gives_codes(const search *s, const mx_spec *spec) {
   return !score_total(mxi_set_score(&s->sets[BLOCK_PLAIN], spec, LOOK_BOTH | LOOK_EITHER, 1, NULL));
 }
@@ -246,9 +247,9 @@ static int settle_mode(search *s, mx_spec *spec, uint64_t seed, int lfsr, uint32
   return 0;
 }
 
-/* Prescales within these factors of the one that was read off are tried, where that is at most so many for a denominator: random rounding leaves a few
- * hundredths open. A wider range lets wrong seeds fit with a prescale of their own, a narrower one loses the right one. From MANY_BITS bits on:
- * fewer bits fit many seeds with some prescale. */
+/* Prescales within these factors of the one that was read off are tried, with a denominator of at most so much: random rounding leaves a few
+ * hundredths open. A wider range lets wrong seeds fit with a prescale of their own; a narrower one loses the right one. Only from MANY_BITS bits on,
+ * since few bits fit many seeds with some prescale. */
 static const float LEAST_PRESCALE = 0.96f, MOST_PRESCALE = 1.04f;
 enum { MOST_PRESCALES = 40, MANY_BITS = 7 };
 
@@ -270,7 +271,7 @@ static int settle_near(search *s, mx_spec *spec, uint64_t seed, int lfsr) {
   return k != 0 && settle_mode(s, spec, seed, lfsr, 0);
 }
 
-/* Seeds that fit the draws and are tried on blocks: with slack for few bits there may be more, and then all are likely to be wrong. */
+/* How many seeds that fit the draws are tried on blocks: with slack for few bits there may be more, and then all are likely to be wrong. */
 enum { MOST_GOOD = 64 };
 /* Seeds to be tried below which one thread is done before others have started. */
 enum { ONE_THREAD = 4096 };
@@ -282,7 +283,7 @@ static int try_seeds(search *s, mx_spec *spec, const uint64_t *list, uint64_t fi
   size_t n_good = 0;
 #pragma omp parallel for schedule(static, GROUPS_A_PIECE) num_threads(s->threads) if (n > ONE_THREAD)
   for (size_t group = 0; group < n; group += GROUP) {
-    /* The first word of each seed of a group without a branch between them: three of four seeds are done with after it. */
+    /* Tests the first word of each seed of a group without a branch between them; it rules out three of four seeds. */
     const size_t in_group = n - group < GROUP ? n - group : GROUP;
     uint32_t words[GROUP];
     for (size_t i = 0; i < in_group; i++) words[i] = word_of(list ? list[group + i] : first + group + i, lfsr, draws[0].index);
@@ -312,8 +313,8 @@ static int by_likelihood(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Draws nearer to either end are rounded there by most seeds, and turn few down. At most so many of a block are taken, so that one block whose scale
- * follows another rule does not fill the list. */
+/* Draws nearer to either end are rounded there under most seeds, and rule out few. At most so many draws of a block are taken, so that a block
+ * whose scale follows another rule does not fill the list. */
 static const double MIDDLE_FROM = 0.25, MIDDLE_TO = 0.75;
 enum { OF_A_BLOCK = 1 + TESTED / 16 };
 
@@ -345,11 +346,11 @@ static size_t choose_draws(draw out[TESTED], const search *s, const mx_spec *spe
 /* Fewer draws than this fit too many seeds by luck. */
 enum { LEAST_TESTED = 24 };
 
-/* What r random bits can shift is 2^(1-r): slacks from 7 bits on, from 4, from 3. A larger slack lets seeds through that have nothing to do with the draws,
- * each of which costs a trial of all modes: so fewer seeds are tried under it. Below 3 bits, seeds are tried one by one. */
+/* r random bits shift a draw by up to 2^(1-r): these slacks suit 7 bits or more, 4, and 3. A larger slack accepts seeds that have nothing to do
+ * with the draws, each of which costs a trial of all modes, so fewer seeds are tried under it. Below 3 bits seeds are tried one by one. */
 static const double SLACK_7_BITS = 0.02, SLACK_4_BITS = 0.14, SLACK_3_BITS = 0.4;
 enum { SEEDS_4_BITS = 1 << (SEED_BITS - 2), SEEDS_3_BITS = 1 << 12, SEEDS_ONE_BY_ONE = 256 };
-/* Scales show the seed if so many other seeds leave at least as many of them wrong. */
+/* Scales depend on the seed if this many other seeds together leave at least as many scales wrong. */
 enum { OTHER_SEEDS = 8 };
 
 static int solve_elements(search *s, mx_spec *spec, int many) {
@@ -386,9 +387,9 @@ static int shows_seed(const block_set *set, const mx_spec *spec) {
   return wrong >= OTHER_SEEDS;
 }
 
-/* A right seed gives every scale but those whose rule is not known yet: more than one in so many wrong, and it is another seed. */
+/* A right seed gives every scale except those whose rule is not known yet: if more than one in so many is wrong, it is another seed. */
 enum { SEED_WRONG_ONE_IN = 50 };
-/* Blocks that a seed's scales are looked at in first: fewer fit wrong seeds by chance, more make each seed dearer. */
+/* On how many blocks a seed's scales are tried first: with fewer, wrong seeds fit by chance; with more, each seed takes longer. */
 enum { SCALE_BLOCKS = 128 };
 
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
@@ -455,7 +456,7 @@ int mxi_random_solve(search *s, mx_spec *spec, int many) {
   return 1;
 }
 
-/* Seeds that are tried for 16 signs, which fit every 65,536th: with more, chance finds one. */
+/* How many seeds are tried for 16 signs, which every 65,536th seed fits: with more, chance finds one. */
 enum { SHORT_SIGN_SEEDS = 1 << 12 };
 /* Seeds that a thread takes at a time. */
 enum { SIGN_SEEDS_A_PIECE = 4096 };

@@ -65,18 +65,19 @@ static void element_codes(key_values *v, const char *name, const observation *o,
   add_bytes(v, name, &t, most);
 }
 
-/* Codes of each kind that are tried, the most frequent ones: a rule gives one or two, the others are room for limits and bugs in the same blocks. Each
- * more is a value of its key in every product of keys. */
+/* How many codes of each kind are tried, the most frequent ones: a rule gives one or two, the others leave room for limits and bugs in the same
+ * blocks. Each one is a value of its key in every product of keys. */
 enum { SCALE_CODES = 2, ZERO_SCALE_CODES = 3, NAN_CODES = 4, INF_CODES = 3, NAN_CODES_OF_INF = 1, END_CODES = 4 };
-/* Blocks at the ends of the range, and elements of each, whose codes are counted: enough for the most frequent ones to stand out. */
+/* From how many blocks at the ends of the range, and how many elements of each, codes are counted: enough for the most frequent ones to stand out. */
 enum { END_BLOCKS = 256, END_ELEMENTS = 64 };
-/* Samples whose tensor scale is read: each gives the same target under the right rule. */
+/* From how many samples the tensor scale is read: each gives the same target under the right rule. */
 enum { TARGET_SAMPLES = 4 };
 
-/* An interval is widened by so much: bfloat16 arithmetic, whose last bit that is; binary32's, with a last bit or two lost; six digits of a target. */
+/* By how much an interval is widened: for bfloat16 arithmetic by its last bit; for binary32's by a lost bit or two; for a target by its sixth
+ * digit. */
 static const double OF_BFLOAT16 = 0x1p-8, OF_BINARY32 = 0x1p-22, OF_DIGITS = 1e-6;
-/* Numbers that kernels use lie within these bounds. What is read off beyond them comes from blocks under another rule; wider bounds would add values that
- * cost trials and explain nothing. */
+/* Numbers that kernels use lie within these bounds. Those that are read off beyond them come from blocks under another rule; wider bounds would
+ * add values that cost trials and explain nothing. */
 static const double LEAST_SCALE_MAX = 0.1, LEAST_NORMED_MAX = 0.5, MOST_SCALE_MAX = 1e6;
 static const double LEAST_TARGET = 1, MOST_TARGET = 1e9, MOST_STORED_TARGET = 1e12;
 static const double LEAST_PRESCALE = 1e-3, MOST_PRESCALE = 1e3;
@@ -84,13 +85,14 @@ static const double LEAST_PRESCALE = 1e-3, MOST_PRESCALE = 1e3;
 static const double LEAST_AMAX = 0x1p-100, MOST_AMAX = 0x1p100;
 /* scale.min is a lower limit: a code that stands for more than this is none. */
 static const double MOST_SCALE_MIN = 0x1p100;
-/* No prescale at all lies within a thousandth of the interval: then the key is left alone. */
+/* If a factor of 1 lies within a thousandth of the interval, there is no prescale, and the key is left alone. */
 static const double NEAR_ONE = 1e-3;
 /* A prescale is tried as a multiple of one in so many where one fits, since people write 0.85 and not 0.8467. */
 enum { PRESCALE_PARTS = 20 };
-/* The middle of an interval of prescales is tried where its ends lie within this factor: of a wider one the middle is no better than any other. */
+/* The middle of an interval of prescales is tried if its ends lie within this factor; in a wider one the middle is no better than any other
+ * number. */
 static const double NARROW = 1.05;
-/* Elements narrow a target down to an interval of this factor, in this part of them, or they say nothing of it. */
+/* Elements must narrow a target down to an interval of this factor, and this share of them must agree, or they tell nothing about it. */
 static const double TARGET_FACTOR = 1 + 0x1p-10, AGREEING_TARGETS = 0.9;
 /* A number is looked for with at most so many bits: that is a binary32's. */
 enum { NUMBER_BITS = 24 };
@@ -160,8 +162,8 @@ static double stated_target(const observation *o, int as_scale) {
   return 0;
 }
 
-/* A number is read off the data where so many of the blocks, or of the elements, allow one and the same interval of it. Lower, and every rule of
- * rounding finds an interval of its own; higher, and blocks under another rule (limits, special values) hide the number. */
+/* A number is read off the data if this share of the blocks, or of the elements, allows one and the same interval of it. With a lower share every
+ * rule of rounding finds an interval of its own; with a higher one blocks under another rule (limits, special values) hide the number. */
 static const double AGREEING_SCALES = 0.6, AGREEING_ELEMENTS = 0.7;
 
 /* scale.max: what the ordinary blocks allow under each rounding, and with each tensor scale. */
@@ -237,7 +239,7 @@ static void prescales(key_values *v, const observation *o) {
     }
 }
 
-/* Least, or largest, codes that may be a limit: a block or two may have a code beyond it by a bug, or by chance. */
+/* How many of the least, or largest, codes may be a limit: a block or two may have a code beyond it because of a bug, or by chance. */
 enum { ENDS = 3 };
 
 /* The least, or largest, few codes of scales of numbers. */
@@ -307,7 +309,7 @@ static int left_out(const char *name) {
          !strcmp(name, "eden");
 }
 
-/* Keys that are not tried: those that the observation supposes, those that name a layout, and those that have no list of values. */
+/* Keys that are not tried: those that the observation supposes, those that name a layout, and those without a list of values. */
 static int not_searched(const char *key) {
   static const char *const keys[] = {"elem",        "scale", "block",     "nibble",       "had.size", "had.sign",
                                      "input.dtype", "seed",  "sr.source", "tensor.given", "hif4.ties"};
