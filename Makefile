@@ -264,8 +264,8 @@ run-tsan: deps-test $(BIN) $(B)/tests/test_threads
 valgrind-%: deps-test ## a Check suite under valgrind: valgrind-test_quantize
 	$(MAKE) $(B)/tests/$*
 	CK_FORK=no MIXTURES=50 valgrind -q --error-exitcode=1 --leak-check=full $(B)/tests/$*
-clang-%: ## any target with clang
-	$(MAKE) CONFIG=clang CC=clang $*
+clang-%: ## any target with clang (CLANG=clang-22: that one)
+	$(MAKE) CONFIG=$(CLANG) CC=$(CLANG) $*
 
 # The last: it asks which targets there are.
 include tests/check.mk

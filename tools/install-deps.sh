@@ -83,6 +83,10 @@ for g in $groups; do
       library libxxhash-dev xxhash.h 'printf("%d", (int)XXH3_64bits("", 0));' -lxxhash
       library libgmp-dev gmp.h '{ mpz_t z; mpz_init(z); }' -lgmp
       library librandom123-dev Random123/philox.h '{ philox4x32_key_t k = {{0}}; (void)k; }'
+      # gcc brings its OpenMP, clang does not: each version has a package of its own.
+      case $(compiler):${OMP--fopenmp} in
+        clang*:-fopenmp*) library "$(compiler | sed 's/^clang/libomp/')-dev" omp.h 'printf("%d", omp_get_max_threads());' -fopenmp ;;
+      esac
       ;;
     bench)
       # Other packages have a cblas.h as well, and no OpenBLAS.

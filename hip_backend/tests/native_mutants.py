@@ -27,12 +27,13 @@ def longer(m):
     return m[1] + str((int(m[2]) + 1) % 6)
 
 
-def on_source(mnemonic):
-    """The destination, there and where it is stored, moved onto the first source: the machine that runs the code reads before it writes and sees nothing."""
+def on_source(mnemonic, which=0):
+    """The destination, there and where it is stored, moved onto a source: the machine that runs the code reads before it writes and sees nothing."""
 
     def change(text):
-        m = re.search(mnemonic + r" v\[(\d+):(\d+)\], v\[(\d+):", text)
-        first, last, source = (int(g) for g in m.groups())
+        m = re.search(mnemonic + r" v\[(\d+):(\d+)\], (.*)", text)
+        first, last = int(m[1]), int(m[2])
+        source = int(re.search(r"\d+", m[3].split(", ")[which])[0]) // 2 * 2 # registers of more than one begin at an even one
         def moved(r):
             a, b = int(r[1]), int(r[2])
             return f"v[{a - first + source}:{b - first + source}]" if first <= a and b <= last else r[0]
@@ -42,6 +43,12 @@ def on_source(mnemonic):
         return text[:m.start()] + head + re.sub(r"v\[(\d+):(\d+)\]", moved, rest[one:])
 
     return change
+
+
+def overlaps(row, which, source):
+    """A mutant of a conversion of 32 numbers. Without the & in its inline assembly clang 22 makes the first of 2xpk16 itself: v[0:5], v[0:15]."""
+    mnemonic = "v_" + row
+    return "convert", f"gfx950_{row}_s0", f"{OWN}, {source}", on_source(mnemonic, which), OWN
 
 
 ADDRESS = r"(v_lshlrev_b32_e32 v\d+, )(\d+)(?=,)"
@@ -69,8 +76,13 @@ MUTANTS = [  # stem, kernel, what, change, what the check must say of it (if not
     ("convert", CONVERSION, "an index's shift", replace(r"(v_lshlrev_b64 v\[\d+:\d+\], )(\d+)(?=,)", longer)),
     ("convert", CONVERSION, "lanes beyond the last", replace(r"v_cmp_gt_u32_e32", "v_cmp_ge_u32_e32")),
     ("convert", "gfx950_cvt_scalef32_pk32_fp6_f16_s0", "a word of the source", replace(r"(global_load_dwordx4 v\[4:7\], \S+ \S+) offset:16", r"\1 offset:20")),
-    ("convert", "gfx950_cvt_scalef32_2xpk16_fp6_f32_s0", OWN, on_source("v_cvt_scalef32_2xpk16_fp6_f32"), OWN),
-    ("convert", "gfx950_cvt_scalef32_sr_pk32_bf6_f32_s0", OWN, on_source("v_cvt_scalef32_sr_pk32_bf6_f32"), OWN),
+    *(overlaps(f"cvt_scalef32_2xpk16_{to}_f32", k, f"the {n} sixteen") for to in ("fp6", "bf6") for k, n in ((0, "first"), (1, "second"))),
+    overlaps("cvt_scalef32_2xpk16_bf6_f32", 2, "the scale"),
+    overlaps("cvt_scalef32_sr_pk32_bf6_f32", 0, "the numbers"),
+    *(overlaps(f"cvt_scalef32_pk32_{to}_{of}", 0, "the numbers") for to in ("fp6", "bf6") for of in ("f16", "bf16")),
+    overlaps("cvt_scalef32_pk32_fp6_f16", 1, "the scale"),
+    *(overlaps(f"cvt_scalef32_pk32_{to}_{of}", 0, "the codes") for of in ("fp6", "bf6") for to in ("f32", "f16", "bf16")),
+    overlaps("cvt_scalef32_pk32_f32_bf6", 1, "the scale"),
     ("quantize", "native_mxfp4_sr", OWN, replace(r"(" + PAIR_SR + r" v\d+, )(v\[\d+:\d+\]), v\d+(, v\d+)", lambda m: m[0].replace(m[0].split()[1], "v" + re.search(r"\d+", m[2])[0] + ","), 2), OWN),
     ("mfma", MFMA, "cbsz", replace(r"cbsz:1", "cbsz:0")),
     ("mfma", MFMA, "scale registers exchanged", replace(r"(" + PRODUCT + r" \S+ \S+ \S+ \S+ )(v\d+), (v\d+)", r"\1\3, \2")),

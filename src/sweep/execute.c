@@ -21,6 +21,8 @@ typedef struct shared {
   atomic_size_t next;                      /* of tasks */
   atomic_size_t ended[MXI_END_FAILED + 1]; /* runs, by how they ended */
   volatile sig_atomic_t stop;
+  atomic_int said;                    /* 0; 1: a process writes why; 2: it is written */
+  mx_error why;                       /* of the first process that failed */
   atomic_long doing[MX_MOST_THREADS]; /* the task that a process is at, or NO_TASK */
 } shared;
 
@@ -66,7 +68,11 @@ static int work(const sweep_call *c, int slot, long first) {
   how.stop = &c->seen->stop;
   mx_error err;
   const mx_status status = mxi_work(c->sweep, &how, c->share, next_task, &w, c->seen->ended, &err);
-  if (status) fprintf(stderr, "mxgold: sweep: %s\n", err.text);
+  int nobody = 0;
+  if (status && atomic_compare_exchange_strong(&c->seen->said, &nobody, 1)) {
+    c->seen->why = err;
+    atomic_store(&c->seen->said, 2);
+  }
   return status ? 2 : 0;
 }
 
@@ -103,7 +109,9 @@ static mx_status give_up(const sweep_call *c, long task, int how, mx_error *err)
 static mx_status ended(sweep_call *c, int slot, int how, mx_error *err) {
   const long task = atomic_load(&c->seen->doing[slot]);
   c->job[slot] = 0;
-  if (WIFEXITED(how)) return WEXITSTATUS(how) ? mx_fail(err, MX_ERR_IO, "a process ended with exit status %d", WEXITSTATUS(how)) : MX_OK;
+  if (WIFEXITED(how) && !WEXITSTATUS(how)) return MX_OK;
+  if (WIFEXITED(how) && atomic_load(&c->seen->said) == 2) return mx_fail(err, c->seen->why.status, "%s", c->seen->why.text);
+  if (WIFEXITED(how)) return mx_fail(err, MX_ERR_IO, "a process ended with exit status %d", WEXITSTATUS(how));
   if (c->seen->stop) return MX_OK;
   if (task == NO_TASK) return start(c, slot, NO_TASK, err);
   if (++c->tries[task] < TRIES) return start(c, slot, task, err);

@@ -58,6 +58,11 @@ else
   lists clang clang -- fuzz
   lists python3 python3 -- test
   lists valgrind valgrind -- test
+  # A clang without its OpenMP names the package of its version.
+  cp bin/cc bin/clang-99
+  with=clang-99 accepts ask -- build
+  with=clang-99 lists libomp-99-dev omp.h -- build
+  lists librandom123-dev omp.h Random123/philox.h -- build
   if command -v dpkg >/dev/null; then # the packages' own word, where no compiler can be asked
     with=gcc lists gcc gcc -- build test
     with=gcc lists "gcc pkg-config" gcc pkg-config -- build
