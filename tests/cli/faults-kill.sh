@@ -24,6 +24,16 @@ for at in open:1 pwrite:1 pwrite:3; do
   killed $at "$mxgold" quantize raw --shape 512x512 -o o.safetensors
   leaves_only raw want.safetensors
 done
+# The same on tmpfs, where the machine has one: the documentation promises it of both.
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && shm=$(mktemp -d /dev/shm/mxgold.XXXXXX); then
+  for at in open:1 pwrite:1 pwrite:3; do
+    killed $at "$mxgold" quantize raw --shape 512x512 -o "$shm/o.safetensors"
+    [ -z "$(ls -A "$shm")" ] || fail "tmpfs: killed at $at leaves $(ls -A "$shm")"
+  done
+  killed linkat:1 "$mxgold" quantize raw --shape 512x512 -o "$shm/o.safetensors"
+  cmp -s want.safetensors "$shm/o.safetensors" && [ "$(ls -A "$shm")" = o.safetensors ] || fail "tmpfs: killed behind linkat: $(ls -A "$shm")"
+  rm -rf "$shm"
+fi
 killed linkat:1 "$mxgold" quantize raw --shape 512x512 -o o.safetensors
 cmp -s want.safetensors o.safetensors || fail "killed behind linkat: no whole file"
 killed rename:1 "$mxgold" quantize raw --shape 512x512 -o o.safetensors
