@@ -189,6 +189,50 @@ START_TEST(found_and_predicts) {
 }
 END_TEST
 
+/* Small numbers and a short last block filled with ones: a maximum of 1 there and one of at least 1 give the same bytes. Signed bytes that reach the
+ * lowest code in a few places: a rounding of few elements and a fault of the code do. Neither pair is decided by these data, and identify says so. */
+START_TEST(rivals_are_said) {
+  static const struct {
+    const char *preset, *fault;
+    size_t cols;
+    float factor;
+  } kernels[] = {{"ocp-mxfp4", "tail: block amax <- at least 1", COLS - 8, 0x1p-12f},
+                 {"nvfp4-plain", "all: divisor <- no tensor scale", COLS, 0x1p-12f},
+                 {"ocp-mxint8", "all: code <- lowest", COLS, 0x1p-10f}};
+  static float x[ROWS * COLS];
+  static uint8_t codes[ROWS * COLS];
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    const size_t cols = kernels[i].cols;
+    mx_spec spec;
+    mx_fault f;
+    mx_tensor t;
+    mx_identity id;
+    fill(x, 3);
+    for (size_t k = 0; k < ROWS * cols; k++) x[k] *= kernels[i].factor;
+    ck_assert_int_eq(mx_preset_find(&spec, kernels[i].preset, NULL), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f, kernels[i].fault, NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, cols, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, ROWS, cols, cols, &spec, &f, 1, NULL), MX_OK);
+    for (size_t k = 0; k < ROWS * cols; k++) codes[k] = (uint8_t)mx_code_at(&t, &spec, k / cols, k % cols);
+    const mx_sample s = {.rows = ROWS,
+                         .cols = cols,
+                         .ld = cols,
+                         .x = x,
+                         .codes = codes,
+                         .scales = t.scales,
+                         .scale_rows = t.scale_rows,
+                         .scale_cols = t.scale_cols,
+                         .scale_bytes = 1,
+                         .has_tensor_scale = t.has_tensor_scale,
+                         .tensor_scale = t.tensor_scale};
+    ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 20, .no_undecided = 1}, NULL), MX_OK);
+    ck_assert_msg(id.grade == MX_GRADE_FITS, "%s over %s: grade %d, %s", kernels[i].fault, kernels[i].preset, id.grade, id.bug.name);
+    ck_assert_msg(id.bug.n_faults && (id.exact || (id.bug.n_rival && id.bug.rival_preset)), "%s: without its rival", kernels[i].fault);
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
 /* Zeros for an output, as of a kernel that never ran, fit every rule that has a floor large enough: that is no answer. */
 START_TEST(constant_output_decides_nothing) {
   static float x[ROWS * COLS];
@@ -243,6 +287,7 @@ int main(void) {
   tcase_add_test(c, worked_by_hand);
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
+  tcase_add_test(c, rivals_are_said);
   tcase_add_test(c, constant_output_decides_nothing);
   tcase_add_test(c, the_clock_is_heeded);
   suite_add_tcase(s, c);

@@ -11,6 +11,7 @@
 #include "cli/verify/expect.h"
 #include "cli/verify/find.h"
 #include "cli/verify/kernel.h"
+#include "cli/verify/rival.h"
 #include "cli/verify/samples.h"
 #include "cli/verify/verdict.h"
 
@@ -88,7 +89,7 @@ static int print_text(const answer *w) {
   const mx_identity *id = &w->id;
   const verdict_more more = more_of(w);
   out *o = out_new();
-  char text[4096], sentence[2048];
+  char text[4096], sentence[4096];
   mx_spec_print(text, sizeof text, &id->spec, 0);
   verdict_with(sentence, sizeof sentence, id, &more);
   const int reproduces = verdict_reproduces(id) && !verdict_is_withdrawn(&more) && !w->how.row_scales;
@@ -138,6 +139,11 @@ static int print_text(const answer *w) {
     mx_fault_print(fault, sizeof fault, &id->bug.fault[i]);
     out_text(o, i ? "and fault" : "fault", fault);
   }
+  rival other;
+  rival_of(&other, id);
+  if (other.preset) out_text(o, "not told from preset", other.preset);
+  if (other.preset) out_text(o, "with fault", other.fault);
+  if (*other.gen) out_text(o, "told by", other.gen);
   out_text(o, "verdict", sentence);
   return out_print(o, 0);
 }

@@ -1,4 +1,4 @@
-"""Inputs of three kinds, alike from run to run."""
+"""Inputs of a few kinds, alike from run to run."""
 import numpy as np
 
 
@@ -31,4 +31,18 @@ def silent(rng, rows, cols):
     return x
 
 
-KINDS = {f.__name__: f for f in (activation, heavy, small, silent, wide)}
+def special(rng, rows, cols):
+    """Normal numbers with zeros of both signs, subnormal numbers, and whole rows near the least normal one."""
+    x = rng.standard_normal((rows, cols)).astype(np.float32)
+    which = rng.random((rows, cols))
+    x[which < 0.03] = 0
+    x[which < 0.015] = -0.0
+    tiny = (which > 0.97).nonzero()
+    x[tiny] = (x[tiny] * 1e-40).astype(np.float32)
+    x[rng.random(rows) < 0.05] *= np.float32(1e-37)
+    return x
+
+
+KINDS = {f.__name__: f for f in (activation, heavy, small, silent, wide, special)}
+# What is found on a kind is judged on the same kind and on another one.
+OTHER = {"activation": "heavy", "heavy": "activation", "small": "activation", "silent": "heavy", "wide": "heavy", "special": "activation"}

@@ -1,16 +1,21 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
-usage: strangers.py MXGOLD [NAME...]     environment: KIND=activation|heavy|small|silent for all kernels, SEED=N, SET=fresh (fresh.py)
+usage: strangers.py MXGOLD [NAME...]
+environment: SET=fresh (fresh.py) or both, KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
 
-For each kernel: identify on one input; what it gives to reproduce is run on a second input of the same kind, and compared byte by byte.
-  named     exit 0 or a named fault, and every byte of the second input
-  FALSE     exit 0 or a named fault, and not every byte of it: an answer that costs trust
+For each kernel: identify on one input; what it gives to reproduce is run on two others, one of the same kind and one of another kind, and compared
+byte by byte.
+  named     exit 0 or a named fault, and every byte of both
+  FALSE     exit 0 or a named fault, and not every byte of them: an answer that costs trust
   honest    no such answer: nothing, a spec that only fits, or a cause in words that no fault says (grade none)
+  unseen    the kernel gives the bytes of a right one on the first input, and its preset is the answer
+  open      exit 0 with a preset, whose bytes the kernel gives on the first input and on another of its kind, but not on one of another kind:
+            the first input does not decide between them
 Exit status 1 if any answer is false.
 """
+import concurrent.futures
 import json
 import os
-import resource
 import struct
 import subprocess
 import sys
@@ -18,7 +23,8 @@ import tempfile
 
 import numpy as np
 
-from inputs import KINDS
+from inputs import KINDS, OTHER
+import formats
 import fresh
 import kernels
 
@@ -74,56 +80,80 @@ def same(want, got):
     return "tensor_scale" not in want or t is None or np.array_equal(want["tensor_scale"].ravel(), t.ravel())
 
 
-def run(mxgold, folder, row, seed):
-    name, f, kind, rows, cols = row
-    kind = os.environ.get("KIND", kind)
-    path = [os.path.join(folder, p) for p in ("in.safetensors", "out.safetensors", "in2.safetensors", "out2.safetensors", "out3.safetensors")]
-    with np.errstate(all="ignore"):
-        x, x2 = (KINDS[kind](np.random.default_rng(seed + k), rows, cols) for k in (0, 1))
-        first, second = tensors_of(f(x)), tensors_of(f(x2))
+def give(mxgold, folder, name, x, answer):
+    """What the answer gives on x, or None."""
+    path = [os.path.join(folder, f"{name}{k}.safetensors") for k in range(3)]
     write(path[0], {"input": x})
-    write(path[1], first)
-    write(path[2], {"input": x2})
-    t = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    p = subprocess.run([mxgold, "identify", "--input", path[0] + ":input", "--output", path[1], "--json", "--threads", "1"], capture_output=True, text=True)
-    took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - t
-    if p.returncode == 2:
-        return "trouble", {"verdict": p.stderr.strip()}, took, None
-    answer = json.loads(p.stdout)
-    bug = answer.get("bug") or {}
-    left = bug.get("left", {})
-    claims = p.returncode == 0 or (bug.get("name") and not any(left.values()) and answer["grade"] == "confirmed")
-    predicts = None
-    if answer.get("reproduce") is not None and (answer["reproduce"] or answer["exact"]):
-        q = subprocess.run([mxgold, "quantize", path[2] + ":input", "-o", path[3], *answer["reproduce"]], capture_output=True, text=True)
-        got = read(path[3]) if q.returncode == 0 else None
-        if got and answer.get("scale_layout"):
-            subprocess.run([mxgold, "convert", path[3], "--layout", answer["scale_layout"], "-o", path[4]], check=True)
-            got = read(path[4])
-        predicts = got is not None and same(second, got)
-    return ("named" if predicts else "FALSE") if claims else "honest", answer, took, predicts
+    q = subprocess.run([mxgold, "quantize", path[0] + ":input", "-o", path[1], *answer["reproduce"]], capture_output=True, text=True)
+    if q.returncode or not answer.get("scale_layout"):
+        return None if q.returncode else read(path[1])
+    subprocess.run([mxgold, "convert", path[1], "--layout", answer["scale_layout"], "-o", path[2]], check=True)
+    return read(path[2])
+
+
+def is_right(x, got):
+    """Are these the bytes of a kernel without a mistake?"""
+    for f in (formats.mx, formats.mxfp8, formats.mxfp8_e5m2, formats.mxint8, formats.nv):
+        want = tensors_of(f(x))
+        swapped = {**want, "codes": want["codes"] << 4 | want["codes"] >> 4}
+        if any(w.keys() == got.keys() and all(np.array_equal(w[k], got[k]) for k in w) for w in (want, swapped)):
+            return True
+    return False
+
+
+def run(mxgold, row, kind, seed):
+    """(what it is, the answer, seconds)"""
+    name, f, own, rows, cols = row
+    kind = kind or own
+    with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
+        draw = [KINDS[k](np.random.default_rng(seed + i), rows, cols) for i, k in enumerate((kind, kind, OTHER[kind]))]
+        want = [tensors_of(f(x)) for x in draw]
+        path = [os.path.join(folder, p) for p in ("in.safetensors", "out.safetensors")]
+        write(path[0], {"input": draw[0]})
+        write(path[1], want[0])
+        p = subprocess.Popen([mxgold, "identify", "--input", path[0] + ":input", "--output", path[1], "--json", "--threads", "1"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        text, error = p.stdout.read(), p.stderr.read()
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        took = usage.ru_utime
+        if p.returncode not in (0, 1):
+            return "trouble", {"verdict": error.decode().strip()}, took
+        answer = json.loads(text)
+        bug = answer.get("bug") or {}
+        claims = p.returncode == 0 or (bug.get("name") and not any(bug.get("left", {}).values()) and answer["grade"] == "confirmed")
+        if not claims:
+            return "honest", answer, took
+        if p.returncode == 0 and answer.get("preset") and is_right(draw[0], want[0]):
+            return ("named" if is_right(draw[1], want[1]) and is_right(draw[2], want[2]) else "unseen"), answer, took
+        got = [give(mxgold, folder, f"x{k}", draw[k], answer) for k in (1, 2)]
+        predicts = [g is not None and same(w, g) for w, g in zip(want[1:], got)]
+        what = "named" if all(predicts) else "open" if predicts[0] and p.returncode == 0 and answer.get("preset") else "FALSE"
+        return what, answer, took
 
 
 def main():
     mxgold, only = sys.argv[1], sys.argv[2:]
-    seed = int(os.environ.get("SEED", "1"))
-    count = {"named": 0, "FALSE": 0, "honest": 0, "trouble": 0}
+    which = os.environ.get("SET", "kernels")
+    rows = (kernels.ROWS if which != "fresh" else []) + (fresh.ROWS if which != "kernels" else [])
+    kinds = os.environ.get("KIND", "").split(",")
+    seeds = [int(s) for s in os.environ.get("SEED", "1").split(",")]
+    todo = [(r, k, s) for s in seeds for k in kinds for r in rows if not only or any(o in r[0] for o in only)]
+    count = {"named": 0, "FALSE": 0, "honest": 0, "unseen": 0, "open": 0, "trouble": 0}
     slowest = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        for row in (fresh if os.environ.get("SET") == "fresh" else kernels).ROWS:
-            if only and not any(o in row[0] for o in only):
-                continue
-            what, answer, took, predicts = run(mxgold, folder, row, seed)
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "1"))) as beside:
+        for (row, kind, seed), (what, answer, took) in zip(todo, beside.map(lambda t: run(mxgold, *t), todo)):
             count[what] += 1
             slowest = max(slowest, took)
             bug = answer.get("bug") or {}
             said = bug.get("fault") or bug.get("name") or (answer.get("preset") if answer.get("exact") else None) or ""
-            print(f"{what:8} {answer.get('grade', ''):9} {took:5.1f}s  {row[0]:50} {said}")
-            if only or what == "FALSE":
+            print(f"{what:8} {answer.get('grade', ''):9} {took:5.1f}s  {kind or row[2]:10} {seed:3}  {row[0]:50} {said}")
+            if only or what in ("FALSE", "trouble"):
                 print("         ", answer["verdict"][:1200])
             sys.stdout.flush()
     n = sum(count.values())
-    print(f"\n{n} kernels: {count['named']} named, {count['FALSE']} false answers, {count['honest']} honest, {count['trouble']} refused; slowest {slowest:.1f} s")
+    print(f"\n{n} kernels: {count['named']} named, {count['FALSE']} false answers, {count['honest']} honest, {count['unseen']} unseen, "
+          f"{count['open']} open, {count['trouble']} refused; slowest {slowest:.1f} s")
     return count["FALSE"] > 0
 
 

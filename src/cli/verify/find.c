@@ -161,7 +161,7 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   how->nibble = best;
   how->nibble_block = block ? block : 32;
   how->turned = s->turned;
-  if (best > 0) id->spec.nibble = best;
+  if (best > 0) id->spec.nibble = id->bug.spec.nibble = best;
   if (status) return cli_fail(&err);
   how->row_scales = s->row_scales;
   if (reading_is_odd(how) && id->exact) say_odd(id, how);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/verify/rival.h"
+
 enum { TEXT = 4096, VALUE = 160, VERDICT_SCHEMA = 3 }; /* had.signs has up to 128 digits */
 
 /* Value of a key in "key=value key=value". */
@@ -121,7 +123,15 @@ static void sentence(char *out, size_t size, const mx_identity *id);
 
 void verdict_sentence(char *out, size_t size, const mx_identity *id) {
   sentence(out, size, id);
-  const size_t n = strlen(out);
+  rival other;
+  rival_of(&other, id);
+  size_t n = strlen(out);
+  if (other.preset && n < size)
+    n += (size_t)snprintf(out + n, size - n, " But these data do not decide it: %s gives the same bytes where it %s%s%s.", other.preset,
+                          other.words, *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
+  else if (id->grade == MX_GRADE_FITS && !id->exact && n < size)
+    n += (size_t)snprintf(out + n, size - n, " But too few bytes of these data speak for it.");
+  if (n >= size) return;
   if (id->blank)
     snprintf(out + n, size - n,
              " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
@@ -131,7 +141,7 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
   if (id->bug.name && !id->exact) {
     const size_t n = bug_words(out, size, &id->bug);
     if (n) *out = 'Y';
-    if (n < size && id->bug.codes + id->bug.scales + id->bug.tensor_scales == 0)
+    if (n < size && id->bug.codes + id->bug.scales + id->bug.tensor_scales == 0 && id->grade != MX_GRADE_FITS)
       snprintf(out + n, size - n, " No spec does that: it is a bug (%s).", id->bug.name);
     return;
   }
@@ -193,6 +203,7 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
   if (!m && !zeros_alone && !tensor_alone && n < size)
     n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "and nothing else" : "and no key explains more");
   if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
+  if (id->exact && id->grade == MX_GRADE_FITS && id->bug.n_faults) return; /* the fault is said as what these data do not rule out */
   if (id->exact && id->bug.name && n < size) {
     n += (size_t)snprintf(out + n, size - n, " More likely a bug that gives the same bytes: ");
     if (n < size) bug_words(out + n, size - n, &id->bug);
@@ -376,6 +387,11 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   if (id->zero_signs_differ) set_count(root, "zero_signs", id->zero_signs_differ);
   if (id->blank) json_object_set_new(root, "blank_input", json_true());
   json_object_set_new(root, "bug", id->bug.name ? bug_json(&id->bug) : json_null());
+  rival other;
+  rival_of(&other, id);
+  if (other.preset)
+    json_object_set_new(root, "rival",
+                        json_pack("{s:s,s:s,s:s,s:s}", "preset", other.preset, "fault", other.fault, "text", other.words, "gen", other.gen));
   if (more->held && more->held->on) json_object_set_new(root, "confirm", confirm_json(more->held));
   if (!id->exact && !withdrawn)
     json_object_set_new(
@@ -386,7 +402,7 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   if (more->layout) json_object_set_new(root, "scale_layout", json_string(more->layout));
   if (more->turned) json_object_set_new(root, "input_transposed", json_true());
   if (more->row_scales) json_object_set_new(root, "row_tensor_scales", json_true());
-  char sentence[2048];
+  char sentence[4096];
   verdict_with(sentence, sizeof sentence, id, more);
   json_object_set_new(root, "verdict", json_string(sentence));
   char *out = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

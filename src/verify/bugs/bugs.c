@@ -159,6 +159,9 @@ static void blamed(mx_bug *out, const blame *b) {
   out->preset_scales = b->scales;
   out->preset_tensor = b->tensor_scales;
   out->confirmed = mxi_blame_confirmed(b);
+  memcpy(out->rival, b->rival, sizeof out->rival);
+  out->rival_preset = b->rival_preset;
+  out->n_rival = b->n_rival;
 }
 
 /* Faults that act everywhere and that keys of a spec can express as well: rounding, types, rotations, a factor or a floor of the maximum, signs of
@@ -179,12 +182,13 @@ static int says_a_key(const mx_fault *f) {
 }
 
 int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until) {
-  blame found = {0};
+  blame found = {0}, over = {0};
   *out = (mx_bug){0};
-  if (known) mxi_find_faults(&found, samples, n, known->preset, until);
-  const int over_known = found.n && mxi_blame_confirmed(&found);
-  if (!over_known) mxi_find_faults(&found, samples, n, NULL, until);
-  if (!found.n || !mxi_blame_confirmed(&found)) return 0;
+  if (known) mxi_find_faults(&over, samples, n, known->preset, until);
+  if (!over.n || !mxi_blame_confirmed(&over)) mxi_find_faults(&found, samples, n, NULL, until);
+  const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
+  if (over_known) found = over;
+  if (!found.n) return 0;
   blamed(out, &found);
   if (over_known) { /* the name says what someone did, the faults run */
     out->name = known->name;
@@ -192,7 +196,15 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sa
   }
   *key_like = 1;
   for (size_t i = 0; i < found.n; i++) *key_like &= says_a_key(&found.fault[i]);
-  return 1;
+  if (known && !over_known && !out->confirmed) out->name = NULL; /* what is known says more */
+  return out->confirmed;
+}
+
+int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until) {
+  blame found = {0};
+  mxi_find_rival(&found, samples, n, NULL, spec, bits, until);
+  if (found.n) blamed(out, &found);
+  return found.n != 0;
 }
 
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {

@@ -6,9 +6,14 @@
 #include "mxgold/verify.h"
 
 /** Searches for faults over a preset that give every byte and hold on the half of the data that they were not fitted to. Returns 1 and fills
- *  *out, or 0 if there are none. known is a bug that gives every byte, or NULL; its preset is then tried first, and the answer keeps its name.
- *  key_like also admits faults that keys of a spec can express. Oracle: tests/test_fault.c, tests/strangers. */
+ *  *out; or 0 if there are none (out->name is NULL), or if they only fit these data (out->name says which). known is a bug that gives every byte,
+ *  or NULL; its preset is then tried first, and the answer keeps its name. key_like also admits faults that keys of a spec can express.
+ *  Oracle: tests/test_fault.c, tests/strangers. */
 int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until);
+
+/** Searches for a fault over a preset that gives every byte, as the spec of so many bits does, and other bytes than the spec on other data.
+ *  Returns 1 and fills *out, or 0. The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */
+int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until);
 
 /** Finds the preset with the fewest differing codes and scales among all that the shapes allow, and the bug over any of them with which it gives
  *  every byte, or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. Returns 1 if the bug gives every byte, 0 if

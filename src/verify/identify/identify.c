@@ -125,6 +125,13 @@ static void drop_needless(inquiry *q) {
   q->best.scales_wrong = mxi_inquiry_fit_tensor_scale(&q->o, best);
 }
 
+/* A type of the input that the data do not need is not said. */
+static void drop_dtype(inquiry *q) {
+  mx_spec t = q->best.spec;
+  t.input_dtype = MX_INPUT_DTYPE_FLOAT32;
+  if (q->best.spec.input_dtype != t.input_dtype && !mx_spec_check(&t, NULL) && as_good(q, &t)) q->best.spec = t;
+}
+
 static int difference(const mx_spec *a, const mx_spec *b) {
   char x[4096], y[4096];
   int n = 0;
@@ -196,6 +203,31 @@ static void count(mx_identity *out, inquiry *q) {
     out->bad_row = b->row;
     out->bad_col = b->col;
   }
+}
+
+/* A spec with numbers that were read off the data and that no preset has: a bug over a preset is the better explanation. */
+static uint64_t odd_numbers(const mx_spec *s) {
+  return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
+         (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
+}
+
+/* Keys in which a spec differs from a preset, beyond which a fault over the preset is no rival; and what a key costs, with its choice, in bits. */
+enum { FEW_KEYS = 3, KEY_BITS = 10 };
+
+/* Where the nearest preset is wrong in more than one cell in so many, the keys explain so much that they are no accident. */
+enum { DOUBTED_ONE_IN = 100 };
+
+/* A few keys over a preset that explain a few bytes may do so because the data are short of something: then a fault over a preset may, too. */
+static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t n, deadline until) {
+  mx_spec p;
+  if (!samples[0].codes || !out->nearest || mx_preset_find(&p, out->nearest, NULL)) return;
+  const int keys = difference(&p, &out->spec);
+  mx_bug rival;
+  const score wrong = mxi_full_score(&q->o, &p, q->wrong, q->s.threads);
+  if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return;
+  if (keys > FEW_KEYS || !mxi_rival_of_spec(&rival, &out->spec, KEY_BITS * keys, samples, n, until)) return;
+  out->grade = MX_GRADE_FITS;
+  out->bug = rival;
 }
 
 static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
@@ -340,12 +372,6 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
   return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
-/* Has the spec numbers that were read off the data and that no preset has? Then a bug over a preset is the better explanation. */
-static uint64_t odd_numbers(const mx_spec *s) {
-  return (uint64_t)(s->tensor_target != 0) + (s->elem_prescale != 0) + (s->tensor_given != 0) + (s->scale_min != 0) + (s->scale_min_byte != 0) +
-         (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
-}
-
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, search_budget *budget) {
@@ -395,12 +421,13 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (samples[0].codes) {
     const int told = mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
     const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
-    if (mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, faults_until) && (told || !key_like)) *bug = faulty;
-    if (told || (faulty.name && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+    const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, faults_until);
+    if ((sure && (told || !key_like)) || (told && faulty.name)) *bug = faulty;
+    if (told || (sure && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
-  if (faulty.name) { /* keys might have said it, and do not */
+  if (faulty.name && faulty.confirmed) { /* keys might have said it, and do not */
     *bug = faulty;
     return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
@@ -410,6 +437,10 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
     advance(q);
     if (mxi_attempt_exact(&q->best) || mxi_inquiry_hidden_draws(q)) return q;
+  }
+  if (faulty.name) { /* it fits these data, and no spec does */
+    *bug = faulty;
+    return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   inquiry *best = NULL;
   for (size_t i = 0; i < *n_all; i++)
@@ -516,6 +547,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     name_presets(out);
     if (mxi_attempt_exact(&best->best) && !out->preset) say_plainly(best);
     if (mxi_attempt_exact(&best->best) && !options->no_undecided) settle(out, best, mxi_deadline_in(FOR_OPEN_KEYS * allowed, &lack));
+    if (mxi_attempt_exact(&best->best) && !out->preset) drop_dtype(best);
     const char *near = mxi_attempt_exact(&best->best) && !out->preset ? nearest(out, all, n_all, &best) : NULL;
     if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
@@ -531,7 +563,8 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     const int said = out->bug.name && !(out->bug.codes || out->bug.scales || out->bug.tensor_scales);
     const int says_nothing = out->blank || is_constant(samples, n);
     if (out->exact && !says_nothing) out->grade = !samples[0].codes || mxi_numbers_hold(best, as_good) ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
-    if (!out->exact && said && !says_nothing) out->grade = out->bug.n_faults && out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_NONE;
+    if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

@@ -93,6 +93,7 @@ static void maxima(list *l, size_t area) {
   add(l, MX_FAULT_AMAX_BF16, 0);
   add(l, MX_FAULT_AMAX_BF16_CUT, 0);
   add(l, MX_FAULT_AMAX_F16, 0);
+  EACH(l, MX_FAULT_AMAX_LEAST, 1); /* a tail of ones, which may fit without a limit that the data show */
   add(l, MX_FAULT_AMAX_TIMES, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_LEAST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_MOST, 0)->fit = FIT_SCALES;

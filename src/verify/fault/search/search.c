@@ -7,26 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/fault/search/answers.h"
+#include "verify/fault/search/bases.h"
 #include "verify/fault/search/fit.h"
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/where.h"
 #include "verify/trial/bases.h"
-#include "verify/trial/trial.h"
 
-enum { MOST_BASES = 8, MOST_FOUND = 6 };
+enum { MOST_FOUND = 6 };
 
-/* The largest number of elements that a search runs, about two seconds on a processor of 2020. More finds few further faults, and delays the
- * answer where there is none. */
+/* Elements that a search runs at most: two seconds or so on a processor of 2020. More finds few faults more, and keeps those waiting who have none. */
 static const uint64_t ALL_WORK = UINT64_C(80000000);
 
-/* A single fault must mend all cells that are wrong; the first of two, all but one in so many. */
+/* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many. */
 enum { FIRST_LEAVES_ONE_IN = 8 };
 
-/* How many bits of evidence a code is that comes out right: so many for a scale; for an element the bits of its format but two, which its
- * neighbours share. */
+/* The same where a spec explains everything already and a rival is looked for. */
+static const uint64_t RIVAL_WORK = UINT64_C(20000000);
+
+/* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
 enum { BITS_OF_A_SCALE = 3 };
 
-/* A scale takes as long to compute as so many elements. */
+/* A scale takes as long as so many elements. */
 enum { SCALE_WORTH = 4 };
 
 /* A fault and how well it does. */
@@ -257,96 +259,15 @@ static void explain_layout(findings *out, view *v, uint8_t *state) {
   free(o);
 }
 
-/* ---- answers */
+/* ---- a preset with faults */
 
-typedef struct hunt {
-  const mx_sample *samples;
-  size_t n, largest; /* the sample that is searched */
-  blame *best;
-  effort *e;
-  mx_fault tensor; /* of the tensor's maximum, that gives every byte */
-  int n_tensor;    /* such faults: where there are several, the data say of none that it is the one */
-} hunt;
-
-static int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
-
-static int same_tensor_scale(const mx_sample *s, const fault_run *r) {
-  const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
-  return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
+/* Codes and scales that stand in another place, or nowhere. */
+static void offer_layouts(hunt *h, view *v, const base *b, double cost, findings *found, uint8_t *state) {
+  mx_fault all[MX_FAULTS + 1];
+  explain_layout(found, v, state);
+  for (size_t k = 0; k < found->n; k++)
+    mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &found->at[k].f), cost + found->at[k].cost, found->at[k].held);
 }
-
-/* Does the spec with the faults give every byte of sample s? With `count`, what the plain spec leaves unexplained is counted instead. */
-static int gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
-  shortage *lack = e->until.lack;
-  fault_run r;
-  const mx_format *sf = mx_scale_format(spec->scale);
-  const size_t cells = s->rows * s->cols;
-  effort_spend(e, 3 * cells);
-  int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
-  uint8_t *codes = ok ? noted(malloc(cells + 1), lack) : NULL;
-  uint32_t *stored = ok ? noted(malloc((r.down * r.across + 1) * sizeof *stored), lack) : NULL;
-  ok = ok && codes && stored && !mxi_fault_scales(&r, stored);
-  if (ok) {
-    mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
-    ok = mxi_fault_layout(&r, codes, stored);
-  }
-  if (ok && count) count->tensor_scales += !same_tensor_scale(s, &r);
-  if (ok && !count) ok = same_tensor_scale(s, &r);
-  for (size_t k = 0; ok && k < r.down * r.across; k++) {
-    const size_t d = k / r.across, a = k % r.across, at = (d * (s->scale_rows == s->rows ? r.block_rows : 1)) * s->scale_cols + a;
-    uint32_t seen = 0;
-    memcpy(&seen, (const uint8_t *)s->scales + at * s->scale_bytes, s->scale_bytes);
-    const int nan = mxi_nan_scale(sf, seen) && !n;
-    if (count) count->scales += stored[k] != seen;
-    if (!count) ok = stored[k] == seen || (nan && mxi_nan_scale(sf, stored[k]));
-    for (size_t row = d * r.block_rows; ok && !nan && row < r.rows && row < (d + 1) * r.block_rows; row++)
-      for (size_t c = a * r.block_cols; c < r.cols && c < (a + 1) * r.block_cols; c++) {
-        const int right = codes[row * r.cols + c] == s->codes[row * r.cols + c];
-        if (count) count->codes += !right;
-        if (!count) ok &= right;
-      }
-  }
-  free(codes);
-  free(stored);
-  mxi_fault_close(&r);
-  return ok;
-}
-
-static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
-
-/* The tensor's maximum is a single number. Every part that holds the largest element gives it, and other faults may give it too, so it is tried in
- * several ways. */
-static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
-  if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
-  const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
-  if (h->n_tensor && same_fault && !memcmp(&h->tensor.region, &faults->region, sizeof faults->region)) return;
-  for (size_t i = 0; i < h->n; i++)
-    if (!gives_all(&h->samples[i], spec, faults, n, NULL, h->e)) return;
-  h->tensor = *faults;
-  h->n_tensor++;
-}
-
-/* Makes the faults the answer if they cost less than the best so far and give every byte. */
-static void offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
-  if (!n || n > MX_FAULTS) return;
-  note_tensor(h, spec, faults, n);
-  blame b = {.preset = preset, .spec = *spec, .n = n, .cost = cost, .held = held};
-  const int sure = mxi_blame_confirmed(&b), was_sure = h->best->n && mxi_blame_confirmed(h->best);
-  if (h->best->n && (was_sure > sure || (was_sure == sure && h->best->cost <= cost))) return;
-  memcpy(b.fault, faults, n * sizeof *faults);
-  if (n == 2 && !by_stage(&faults[0], &faults[1])) b.fault[0] = faults[1], b.fault[1] = faults[0];
-  for (size_t i = 0; i < h->n; i++)
-    if (!gives_all(&h->samples[i], spec, b.fault, n, NULL, h->e)) return;
-  *h->best = b;
-}
-
-typedef struct base {
-  const char *preset;
-  mx_spec spec;
-  double extra;                   /* bits of keys that are not the preset's */
-  double scales, codes, by_plain; /* shares that are wrong */
-  uint64_t print;
-} base;
 
 /* Searches for a second fault after those of the view, or for the first one, scales and elements separately. With `deeper` also faults that move
  * things, and two faults of one side. */
@@ -359,7 +280,7 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
   if (state && found) {
     mxi_view_all_codes(v);
     const int scales_right = !v->scales_wrong, room = v->n_first < MX_FAULTS;
-    if (scales_right && !v->codes_wrong) offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held);
+    if (scales_right && !v->codes_wrong) mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held);
     if (!scales_right && room) explain_scales(used, v, 1, state);
     if (!scales_right && room) explain_scales(stored, v, 0, state);
     if (v->codes_wrong && room && (scales_right || used->n)) explain_codes(codes, v, 1, state);
@@ -367,11 +288,12 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     for (size_t i = 0; i < used->n; i++) {
       const size_t n = with(all, v, &used->at[i].f);
       if (!v->codes_wrong)
-        offer(h, b->preset, &b->spec, all, n, cost + used->at[i].cost,
-              held ? (held < used->at[i].held ? held : used->at[i].held) : used->at[i].held);
+        mxi_hunt_offer(h, b->preset, &b->spec, all, n, cost + used->at[i].cost,
+                       held ? (held < used->at[i].held ? held : used->at[i].held) : used->at[i].held);
       for (size_t k = 0; k < codes->n && n < MX_FAULTS && v->codes_wrong; k++) {
         all[n] = codes->at[k].f;
-        offer(h, b->preset, &b->spec, all, n + 1, cost + used->at[i].cost + codes->at[k].cost, fmin(used->at[i].held, codes->at[k].held));
+        mxi_hunt_offer(h, b->preset, &b->spec, all, n + 1, cost + used->at[i].cost + codes->at[k].cost,
+                       fmin(used->at[i].held, codes->at[k].held));
       }
     }
     for (size_t i = 0; i < used->n_shifted; i++)
@@ -379,27 +301,24 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
         const int op = stored_alone ? MX_FAULT_STORE_PLUS : MX_FAULT_SCALE_PLUS;
         all[0] = used->shifted[i].f;
         all[1] = (mx_fault){.region = {.of = MX_REGION_ALL}, .op = op, .number = used->by[i]};
-        offer(h, b->preset, &b->spec, all, 2, used->shifted[i].cost + b->extra, used->shifted[i].held);
+        mxi_hunt_offer(h, b->preset, &b->spec, all, 2, used->shifted[i].cost + b->extra, used->shifted[i].held);
       }
     for (size_t i = 0; i < stored->n; i++) {
       const size_t n = with(all, v, &stored->at[i].f);
       if (!v->plain_wrong)
-        offer(h, b->preset, &b->spec, all, n, cost + stored->at[i].cost,
-              held ? (held < stored->at[i].held ? held : stored->at[i].held) : stored->at[i].held);
+        mxi_hunt_offer(h, b->preset, &b->spec, all, n, cost + stored->at[i].cost,
+                       held ? (held < stored->at[i].held ? held : stored->at[i].held) : stored->at[i].held);
       for (size_t k = 0; k < plain->n && n < MX_FAULTS && v->plain_wrong; k++) {
         all[n] = plain->at[k].f;
-        offer(h, b->preset, &b->spec, all, n + 1, cost + stored->at[i].cost + plain->at[k].cost, fmin(stored->at[i].held, plain->at[k].held));
+        mxi_hunt_offer(h, b->preset, &b->spec, all, n + 1, cost + stored->at[i].cost + plain->at[k].cost,
+                       fmin(stored->at[i].held, plain->at[k].held));
       }
     }
     for (size_t k = 0; k < codes->n && scales_right; k++)
-      offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost,
-            held ? (held < codes->at[k].held ? held : codes->at[k].held) : codes->at[k].held);
-    if (!sure(h->best) && room && deeper) {
-      explain_layout(&found[4], v, state);
-      for (size_t k = 0; k < found[4].n; k++)
-        offer(h, b->preset, &b->spec, all, with(all, v, &found[4].at[k].f), cost + found[4].at[k].cost, found[4].at[k].held);
-    }
-    /* Tries two faults of one side; the one that mends most comes first. */
+      mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost,
+                     held ? (held < codes->at[k].held ? held : codes->at[k].held) : codes->at[k].held);
+    if (!sure(h->best) && room && deeper) offer_layouts(h, v, b, cost, &found[4], state);
+    /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
       for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++) {
         view *next = noted(malloc(sizeof *next), h->e->until.lack);
@@ -412,6 +331,18 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
   }
   free(found);
   free(state);
+}
+
+/* What is moved alone: of codes and scales that are both wrong it may be the plainer answer. */
+static void explain_moved(hunt *h, const base *b, view *v) {
+  uint8_t *state = noted(malloc(v->rows * v->s->cols + 1), h->e->until.lack);
+  findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
+  if (state && found) {
+    mxi_view_all_codes(v);
+    offer_layouts(h, v, b, b->extra, found, state);
+  }
+  free(state);
+  free(found);
 }
 
 /* Tries faults of the input, of the rotation and of the tensor's maximum, each of which gives the rest of the search another start. */
@@ -446,7 +377,7 @@ static void explain_early(hunt *h, const base *b, view *plain) {
         uint64_t held = 0;
         for (size_t k = 0; k < v->r.down * v->r.across; k++)
           held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
-        offer(h, b->preset, &b->spec, &f, 1, cost, held * 2 * BITS_OF_A_SCALE);
+        mxi_hunt_offer(h, b->preset, &b->spec, &f, 1, cost, held * 2 * BITS_OF_A_SCALE);
         if (!sure(h->best)) explain(h, v, b, cost, 0, 0);
       } else if (!v->scales_wrong || !v->codes_wrong) {
         if (!sure(h->best) || h->best->n > 1) explain(h, v, b, cost, 0, 0);
@@ -457,7 +388,7 @@ static void explain_early(hunt *h, const base *b, view *plain) {
         *found = (findings){.n = 0};
         judge(found, plain, &o[i], &f, bits, state, 0, fails, needs);
         for (size_t k = 0; k < found->n; k++)
-          offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
+          mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
       }
     }
     if (v) mxi_view_close(v);
@@ -468,99 +399,16 @@ static void explain_early(hunt *h, const base *b, view *plain) {
   free(found);
 }
 
-/* ---- bases */
+/* ---- passes */
 
-static uint64_t print_of(const view *v) {
-  uint64_t h = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)v->r.spec.elem << 8 ^ (uint64_t)v->r.spec.scale;
-  uint32_t tensor = 0;
-  if (v->r.plan.has_tensor_scale) memcpy(&tensor, &v->r.plan.tensor_scale, sizeof tensor);
-  h = (h ^ tensor) * UINT64_C(0x100000001B3);
-  for (size_t k = 0; k < v->r.down * v->r.across; k++) h = (h ^ v->scales[k]) * UINT64_C(0x100000001B3);
-  const size_t step = v->r.down / VIEW_COUNTED + 1;
-  for (size_t d = 0; d < v->r.down; d += step)
-    for (size_t i = d * v->r.block_rows * v->r.cols; i < (d + 1) * v->r.block_rows * v->r.cols && i < v->r.rows * v->r.cols; i++)
-      h = (h ^ v->by_plain[i]) * UINT64_C(0x100000001B3);
-  return h;
-}
+/* How far each pass goes, and over how many bases. */
+typedef enum pass { PASS_PLAIN, PASS_EARLY, PASS_DEEP, PASS_LAYOUT, PASSES } pass;
+static const size_t bases_of_pass[PASSES] = {MOST_BASES, 4, 3, 2};
 
-/* Two tensor scales that are this many times apart follow different conventions: max|X|, max|X| / 2688 or 2688 / max|X|. */
-static const double ALIKE = 64;
-
-/* Has the tensor scale the convention of the run? A fault of the input or of the tensor's maximum changes it only a little. */
-static int same_convention(const mx_sample *s, const fault_run *r) {
-  const double made = (double)r->plan.tensor_scale, seen = (double)s->tensor_scale;
-  return r->plan.has_tensor_scale && made > 0 && seen > made / ALIKE && seen < made * ALIKE;
-}
-
-static int look_at(base *b, const mx_sample *s, effort *e) {
-  view v;
-  const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, e);
-  if (ok) {
-    b->scales = (double)v.scales_wrong / (double)(v.r.down * v.r.across);
-    b->codes = (double)v.codes_wrong / (double)v.looked;
-    b->by_plain = (double)v.plain_wrong / (double)v.looked;
-    b->print = print_of(&v);
-    if (!same_tensor_scale(s, &v.r)) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
-  }
-  mxi_view_close(&v);
-  return ok;
-}
-
-/* Ranks presets by what the better side leaves, by what both sides leave, and by what is left if scales may stand in another place. */
-static double merit(const base *b, int by) {
-  switch (by) {
-  case 1:
-    return b->scales + b->codes + b->extra / 100;
-  case 0:
-    return fmin(b->by_plain, fmin(b->scales, b->codes)) + (b->scales + b->codes) / 1000 + b->extra / 100;
-  default:
-    return b->by_plain + b->extra / 100;
-  }
-}
-
-static int better(const void *items, size_t i, size_t j, int by) {
-  const base *b = items;
-  return j == MXI_NO_BASE || merit(&b[i], by) < merit(&b[j], by);
-}
-
-/* If a fault leaves nothing right, as one of the input does, ranks mean nothing; then the nearest of the well-known presets comes first. */
-static size_t choose(size_t out[MOST_BASES], const base *b, size_t n) {
-  static const size_t of_each[] = {3, 4, 1};
-  size_t chosen = 0, known = n;
-  for (size_t i = 0; i < n; i++)
-    if (mxi_preset_well_known(b[i].preset) && (known == n || merit(&b[i], 1) < merit(&b[known], 1))) known = i;
-  if (known < n) out[chosen++] = known;
-  return mxi_choose_bases(out, chosen, MOST_BASES, b, n, of_each, 3, better); /* what one side leaves tells most */
-}
-
-/* Lists the presets that the shapes allow, one of those that give the same bytes here; or a single one. */
-static size_t find_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
-  size_t count = 0;
-  for (int known = 1; known >= 0; known--)
-    for (size_t i = 0; i < mx_preset_count(); i++) {
-      const mx_preset *row = mx_preset_at(i);
-      base b = {.preset = row->name};
-      if (row->alias_of || (over && strcmp(over, row->name)) || mxi_preset_well_known(row->name) != known ||
-          mx_preset_find(&b.spec, row->name, NULL) || b.spec.had_size)
-        continue;
-      int fits = 1;
-      for (size_t k = 0; k < n && fits; k++) fits = mxi_view_fits(&b.spec, &samples[k]);
-      if (!fits || !look_at(&b, &samples[largest], e)) continue;
-      size_t same = 0;
-      while (same < count && out[same].print != b.print) same++;
-      if (same == count) out[count++] = b;
-    }
-  return count;
-}
-
-/* How far each pass goes, and how many bases it tries. */
-typedef enum pass { PASS_PLAIN, PASS_EARLY, PASS_DEEP, PASSES } pass;
-static const size_t bases_of_pass[PASSES] = {MOST_BASES, 4, 3};
-
-/* An answer of at most so many bits, one fault without a constant, cannot be improved by another base. */
+/* An answer of so many bits, one fault without a constant, is not made better by another base. */
 static const double CHEAP = 20;
 
-/* Searches over each of the chosen bases, and takes the cheapest answer of the first pass that has one. */
+/* Over each of the chosen bases; the cheapest answer of the first pass that has one. */
 static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n, pass how) {
   const mx_sample *s = &h->samples[h->largest];
   for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
@@ -570,6 +418,8 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
       if (how == PASS_EARLY)
         explain_early(h, at, v);
+      else if (how == PASS_LAYOUT)
+        explain_moved(h, at, v);
       else
         explain(h, v, at, at->extra, 0, how == PASS_DEEP);
     }
@@ -591,9 +441,57 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
       base at = b[chosen[k]];
       at.spec.had_size = sizes[i];
       at.extra += 6;
-      if (s->cols % sizes[i] || !look_at(&at, s, h->e) || fmin(at.scales, at.codes) > MOST_WRONG_ROTATED) continue;
+      if (s->cols % sizes[i] || !mxi_fault_base_look_at(&at, s, h->e) || fmin(at.scales, at.codes) > MOST_WRONG_ROTATED) continue;
       search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
     }
+}
+static size_t largest_of(const mx_sample *samples, size_t n) {
+  size_t largest = 0;
+  for (size_t i = 1; i < n; i++)
+    if (samples[i].rows * samples[i].cols > samples[largest].rows * samples[largest].cols) largest = i;
+  return largest;
+}
+
+/* A preset that few know as the base of an answer: over one that people know a fault of its own may give its bytes here. */
+static int rival_of_base(blame *out, const hunt *h, const blame *best) {
+  const mx_sample *s = &h->samples[h->largest];
+  mx_tensor t = {0};
+  if (mxi_preset_well_known(best->preset) || s->scale_bytes != 1 || best->spec.had_size) return 0;
+  mx_spec plain = best->spec;
+  plain.nibble = MX_NIBBLE_LOW_FIRST;
+  int found = 0;
+  uint8_t *codes = noted(malloc(s->rows * s->cols + 1), h->e->until.lack);
+  const mx_exec one = {.n_threads = 1};
+  if (codes && !noted_status(mx_tensor_alloc(&t, s->rows, s->cols, &plain), h->e->until.lack) &&
+      !mx_quantize(&t, s->x, s->rows, s->cols, s->ld, &plain, &one, NULL)) {
+    mx_sample of_base = *s;
+    for (size_t i = 0; i < s->rows * s->cols; i++) {
+      const uint8_t *row = t.codes + i / s->cols * t.code_stride;
+      const size_t c = i % s->cols;
+      codes[i] = mx_elem_format(plain.elem)->bits > 4 ? row[c] : (uint8_t)(row[c / 2] >> (c % 2 * 4) & 15);
+    }
+    of_base.codes = codes;
+    of_base.scales = t.scales;
+    of_base.scale_rows = t.scale_rows;
+    of_base.scale_cols = t.scale_cols;
+    of_base.has_tensor_scale = t.has_tensor_scale;
+    of_base.tensor_scale = t.tensor_scale;
+    for (size_t i = 0; i < mx_preset_count() && !found; i++) {
+      const mx_preset *row = mx_preset_at(i);
+      mx_spec known;
+      if (row->alias_of || !mxi_preset_well_known(row->name) || mx_preset_find(&known, row->name, NULL) || known.elem != plain.elem ||
+          known.scale != plain.scale)
+        continue;
+      mxi_find_rival(out, &of_base, 1, row->name, &plain, BITS_OF_A_PRESET, h->e->until);
+      if ((found = out->n && out->n + best->n <= MX_FAULTS)) {
+        memcpy(out->fault + out->n, best->fault, best->n * sizeof *best->fault);
+        out->n += best->n;
+      }
+    }
+  }
+  mx_tensor_free(&t);
+  free(codes);
+  return found;
 }
 
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until) {
@@ -601,17 +499,41 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   effort e = {.left = ALL_WORK, .until = until};
   hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
   if (!n || !samples[0].codes) return;
-  for (size_t i = 1; i < n; i++)
-    if (samples[i].rows * samples[i].cols > samples[h.largest].rows * samples[h.largest].cols) h.largest = i;
+  h.largest = largest_of(samples, n);
   base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
-  const size_t count = b ? find_bases(b, samples, n, h.largest, over, &e) : 0;
+  const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, over, &e) : 0;
   size_t chosen[MOST_BASES];
-  const size_t n_chosen = choose(chosen, b, count);
+  const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
-  for (size_t i = 0; out->n && i < n; i++) gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
+  if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
+  for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
   if (out->n && mx_fault_row_at(out->fault[0].op)->stage == MX_STAGE_TENSOR_AMAX && h.n_tensor > 1) out->held = 0;
+  if (out->n && out->fault[0].op == MX_FAULT_TENSOR_ONLY)
+    out->held = (uint64_t)fmin((double)out->held, (double)mxi_larger_outside(&samples[h.largest], out));
+  blame rival = {.n = 0};
+  h.best = &rival; /* out is done */
+  if (out->n && mxi_blame_confirmed(out) &&
+      (mxi_hunt_rival(&rival, &h, &out->spec, out->fault, out->n, out->cost) || rival_of_base(&rival, &h, out))) {
+    out->rival_preset = rival.preset;
+    memcpy(out->rival, rival.fault, sizeof out->rival);
+    out->n_rival = rival.n;
+  }
   free(b);
+}
+
+void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until) {
+  blame best = {.n = 0};
+  effort e = {.left = RIVAL_WORK, .until = until};
+  hunt h = {.samples = samples, .n = n, .best = &best, .e = &e, .largest = largest_of(samples, n)};
+  *out = (blame){.n = 0};
+  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
+  const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, preset, &e) : 0;
+  size_t chosen[MOST_BASES];
+  search_bases(&h, b, chosen, mxi_fault_bases_choose(chosen, b, count), PASS_PLAIN);
+  free(b);
+  mxi_hunt_rival(out, &h, spec, NULL, 0, bits);
+  for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
 }

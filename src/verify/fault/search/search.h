@@ -15,6 +15,9 @@ typedef struct blame {
   double cost;                           /* bits of what was chosen and of constants */
   uint64_t held;                         /* bits of the half that was not fitted on by which the answer is told from the preset */
   uint64_t codes, scales, tensor_scales; /* that differ from the plain preset, of all samples */
+  mx_fault rival[MX_FAULTS];             /* other faults, over a preset, that give every byte of these data, and other bytes of other data */
+  const char *rival_preset;
+  size_t n_rival; /* 0: none that is nearly as likely */
 } blame;
 
 /** Searches stage by stage: elements under the stored scales, and scales under the stored tensor scale. Samples of codes alone. over: only this
@@ -22,8 +25,18 @@ typedef struct blame {
  *  by then is the answer.   Oracle: tests/test_fault.c, tests/strangers. */
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until);
 
-/** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits. */
+/** Finds the cheapest faults over the preset (NULL: over those that come nearest) that give every byte, as the spec of so many bits does, and other
+ *  bytes than the spec on other data. out->n is 0 where none is nearly as likely. Only scales and elements are searched, not what moves. */
+void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until);
+
+/** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits, and no other answer that
+ *  costs hardly more may give the same bytes. */
 enum { BLAME_BITS = 20 };
-static inline int mxi_blame_confirmed(const blame *b) { return (double)b->held >= b->cost + BLAME_BITS; }
+static inline int mxi_blame_confirmed(const blame *b) { return !b->n_rival && (double)b->held >= b->cost + BLAME_BITS; }
+
+/** rivals.c: do two kernels give the same bytes of data of every kind? Each is a spec with faults, run on numbers that are drawn for it: ordinary ones, tiny
+ *  and huge ones, ties, powers of two, zeros of both signs. The shape is that of s, of many rows the first. Memory that runs out is noted. */
+int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
+                      size_t n_b, shortage *lack);
 
 #endif

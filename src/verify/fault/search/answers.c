@@ -1,0 +1,133 @@
+/* Keeps the answers of a search for faults. */
+#include "verify/fault/search/answers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/trial/trial.h"
+
+int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
+  const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
+  return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
+}
+
+int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
+  shortage *lack = e->until.lack;
+  fault_run r;
+  const mx_format *sf = mx_scale_format(spec->scale);
+  const size_t cells = s->rows * s->cols;
+  effort_spend(e, 3 * cells);
+  int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
+  uint8_t *codes = ok ? noted(malloc(cells + 1), lack) : NULL;
+  uint32_t *stored = ok ? noted(malloc((r.down * r.across + 1) * sizeof *stored), lack) : NULL;
+  ok = ok && codes && stored && !mxi_fault_scales(&r, stored);
+  if (ok) {
+    mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
+    ok = mxi_fault_layout(&r, codes, stored);
+  }
+  if (ok && count) count->tensor_scales += !mxi_same_tensor_scale(s, &r);
+  if (ok && !count) ok = mxi_same_tensor_scale(s, &r);
+  for (size_t k = 0; ok && k < r.down * r.across; k++) {
+    const size_t d = k / r.across, a = k % r.across, at = (d * (s->scale_rows == s->rows ? r.block_rows : 1)) * s->scale_cols + a;
+    uint32_t seen = 0;
+    memcpy(&seen, (const uint8_t *)s->scales + at * s->scale_bytes, s->scale_bytes);
+    const int nan = mxi_nan_scale(sf, seen) && !n;
+    if (count) count->scales += stored[k] != seen;
+    if (!count) ok = stored[k] == seen || (nan && mxi_nan_scale(sf, stored[k]));
+    for (size_t row = d * r.block_rows; ok && !nan && row < r.rows && row < (d + 1) * r.block_rows; row++)
+      for (size_t c = a * r.block_cols; c < r.cols && c < (a + 1) * r.block_cols; c++) {
+        const int right = codes[row * r.cols + c] == s->codes[row * r.cols + c];
+        if (count) count->codes += !right;
+        if (!count) ok &= right;
+      }
+  }
+  free(codes);
+  free(stored);
+  mxi_fault_close(&r);
+  return ok;
+}
+
+static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
+
+/* The tensor's maximum is one number, which every part that holds the largest element gives, and other faults may. */
+static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
+  if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
+  const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
+  if (h->n_tensor && same_fault && !memcmp(&h->tensor.region, &faults->region, sizeof faults->region)) return;
+  for (size_t i = 0; i < h->n; i++)
+    if (!mxi_gives_all(&h->samples[i], spec, faults, n, NULL, h->e)) return;
+  h->tensor = *faults;
+  h->n_tensor++;
+}
+
+static int same_fault(const mx_fault *f, const mx_fault *g) {
+  return f->op == g->op && f->number == g->number && f->format == g->format && !memcmp(&f->region, &g->region, sizeof f->region);
+}
+
+static int same_faults(const blame *a, const blame *b) {
+  int same = a->n == b->n && a->preset == b->preset && a->spec.had_size == b->spec.had_size;
+  for (size_t i = 0; same && i < a->n; i++) same = same_fault(&a->fault[i], &b->fault[i]);
+  return same;
+}
+
+/* The same faults and one more, which does nothing here. */
+static int says_more(const blame *b, const mx_fault *faults, size_t n) {
+  size_t there = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < b->n; k++) there += same_fault(&b->fault[k], &faults[i]) != 0;
+  return n && there == n && b->n > n;
+}
+
+/* Of those that are sure the cheapest, else the cheapest. */
+static void choose_best(hunt *h) {
+  h->best->n = 0;
+  for (int sure = 1; sure >= 0; sure--)
+    for (size_t i = 0; i < h->n_all && !h->best->n; i++)
+      if (!sure || mxi_blame_confirmed(&h->all[i])) *h->best = h->all[i];
+}
+
+void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
+  if (!n || n > MX_FAULTS) return;
+  note_tensor(h, spec, faults, n);
+  blame b = {.preset = preset, .spec = *spec, .n = n, .cost = cost, .held = held};
+  if (h->best->n && cost > h->best->cost + RIVAL_BITS && mxi_blame_confirmed(h->best) >= mxi_blame_confirmed(&b)) return;
+  if (h->n_all == MOST_ANSWERS && cost >= h->all[MOST_ANSWERS - 1].cost) return;
+  memcpy(b.fault, faults, n * sizeof *faults);
+  if (n == 2 && !by_stage(&faults[0], &faults[1])) b.fault[0] = faults[1], b.fault[1] = faults[0];
+  for (size_t i = 0; i < h->n_all; i++)
+    if (same_faults(&h->all[i], &b)) return;
+  for (size_t i = 0; i < h->n; i++)
+    if (!mxi_gives_all(&h->samples[i], spec, b.fault, n, NULL, h->e)) return;
+  size_t at = h->n_all < MOST_ANSWERS ? h->n_all++ : MOST_ANSWERS - 1;
+  while (at && h->all[at - 1].cost > cost) h->all[at] = h->all[at - 1], at--;
+  h->all[at] = b;
+  choose_best(h);
+}
+
+int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
+  for (size_t i = 0; i < h->n_all && h->all[i].cost <= bits + RIVAL_BITS; i++) {
+    const blame *b = &h->all[i];
+    if (says_more(b, faults, n)) continue;
+    if (mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, &b->spec, b->fault, b->n, h->e->until.lack)) continue;
+    *out = *b;
+    return 1;
+  }
+  return 0;
+}
+
+uint64_t mxi_larger_outside(const mx_sample *s, const blame *b) {
+  const mx_region *g = &b->fault[0].region;
+  uint64_t larger = 0;
+  float most = 0;
+  for (int counting = 0; counting < 2; counting++)
+    for (size_t i = 0; i < s->rows * s->cols; i++) {
+      const size_t row = i / s->cols, col = i % s->cols;
+      const uint64_t at = g->of == MX_REGION_COLUMNS ? col : row;
+      const float a = fabsf(s->x[row * s->ld + col]);
+      const int in = g->modulus ? g->set[at % g->modulus] != 0 : at >= g->first && at <= g->last;
+      if (!counting && in && isfinite(a) && a > most) most = a;
+      larger += counting && isfinite(a) && a > most;
+    }
+  return larger;
+}

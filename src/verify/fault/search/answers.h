@@ -1,0 +1,36 @@
+/* Declares the answers of a search: presets with faults that give every byte, the best of them and its rivals. */
+#ifndef MX_VERIFY_FAULT_SEARCH_ANSWERS_H
+#define MX_VERIFY_FAULT_SEARCH_ANSWERS_H
+
+#include "verify/fault/search/search.h"
+#include "verify/fault/search/view.h"
+
+/* Answers that are kept beside the best. One that costs RIVAL_BITS more is so many times less likely that it is no rival. */
+enum { MOST_ANSWERS = 12, RIVAL_BITS = 10 };
+
+typedef struct hunt {
+  const mx_sample *samples;
+  size_t n, largest; /* the sample that is searched */
+  blame *best;
+  effort *e;
+  blame all[MOST_ANSWERS]; /* every answer, by cost */
+  size_t n_all;
+  mx_fault tensor; /* of the tensor's maximum, that gives every byte */
+  int n_tensor;    /* such faults: where there are several, the data say of none that it is the one */
+} hunt;
+
+/** Is there an answer that holds on other data too? */
+static inline int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
+
+/** The faults become an answer if they give every byte, and cost less than the best or hardly more. */
+void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held);
+/** The first answer that is nearly as likely as one of so many bits, `spec` with n faults, and gives other bytes of other data. 0: none. */
+int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits);
+
+/** Does the spec with the faults give every byte of sample s? With count, what the plain spec leaves is counted instead. */
+int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e);
+int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r);
+/** For a tensor's maximum over a part: numbers beyond it, each of which another part would have held or not. So many bits say that it is this part. */
+uint64_t mxi_larger_outside(const mx_sample *s, const blame *b);
+
+#endif

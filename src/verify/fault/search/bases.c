@@ -1,0 +1,106 @@
+/* Ranks the presets by what they leave, of scales and of elements apart. */
+#include "verify/fault/search/bases.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "verify/fault/search/answers.h"
+#include "verify/trial/bases.h"
+
+/* What another block than the preset's costs. */
+static const double BITS_OF_A_BLOCK = 6;
+
+static uint64_t print_of(const view *v) {
+  uint64_t h = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)v->r.spec.elem << 8 ^ (uint64_t)v->r.spec.scale;
+  uint32_t tensor = 0;
+  if (v->r.plan.has_tensor_scale) memcpy(&tensor, &v->r.plan.tensor_scale, sizeof tensor);
+  h = (h ^ tensor) * UINT64_C(0x100000001B3);
+  for (size_t k = 0; k < v->r.down * v->r.across; k++) h = (h ^ v->scales[k]) * UINT64_C(0x100000001B3);
+  const size_t step = v->r.down / VIEW_COUNTED + 1;
+  for (size_t d = 0; d < v->r.down; d += step)
+    for (size_t i = d * v->r.block_rows * v->r.cols; i < (d + 1) * v->r.block_rows * v->r.cols && i < v->r.rows * v->r.cols; i++)
+      h = (h ^ v->by_plain[i]) * UINT64_C(0x100000001B3);
+  return h;
+}
+
+/* Tensor scales that are so many times apart follow two conventions: max|X|, that by 2688, 2688 by that. */
+static const double ALIKE = 64;
+
+/* Of a fault that changes the input or the tensor's maximum the tensor scale is about what it should be. */
+static int same_convention(const mx_sample *s, const fault_run *r) {
+  const double made = (double)r->plan.tensor_scale, seen = (double)s->tensor_scale;
+  return r->plan.has_tensor_scale && made > 0 && seen > made / ALIKE && seen < made * ALIKE;
+}
+
+int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e) {
+  view v;
+  const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, e);
+  if (ok) {
+    b->scales = (double)v.scales_wrong / (double)(v.r.down * v.r.across);
+    b->codes = (double)v.codes_wrong / (double)v.looked;
+    b->by_plain = (double)v.plain_wrong / (double)v.looked;
+    b->print = print_of(&v);
+    if (!mxi_same_tensor_scale(s, &v.r)) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
+  }
+  mxi_view_close(&v);
+  return ok;
+}
+
+/* By what either side leaves, by what both leave, by what is left where scales stand in another place. */
+static double merit(const base *b, int by) {
+  switch (by) {
+  case 1:
+    return b->scales + b->codes + b->extra / 100;
+  case 0:
+    return fmin(b->by_plain, fmin(b->scales, b->codes)) + (b->scales + b->codes) / 1000 + b->extra / 100;
+  default:
+    return b->by_plain + b->extra / 100;
+  }
+}
+
+static int better(const void *items, size_t i, size_t j, int by) {
+  const base *b = items;
+  return j == MXI_NO_BASE || merit(&b[i], by) < merit(&b[j], by);
+}
+
+size_t mxi_fault_bases_choose(size_t out[MOST_BASES], const base *b, size_t n) {
+  static const size_t of_each[] = {3, 4, 1};
+  size_t chosen = 0, known = n;
+  for (size_t i = 0; i < n; i++)
+    if (mxi_preset_well_known(b[i].preset) && (known == n || merit(&b[i], 1) < merit(&b[known], 1))) known = i;
+  if (known < n) out[chosen++] = known;
+  return mxi_choose_bases(out, chosen, MOST_BASES, b, n, of_each, 3, better); /* what one side leaves tells most */
+}
+
+/* The specs of a preset that the shapes allow: as it is, or a standard's with the blocks that there are. 0: none. */
+static int fits(base *b, const mx_preset *row, const mx_sample *samples, size_t n) {
+  static const int widths[] = {0, 16, 32};
+  *b = (base){.preset = row->name};
+  if (mx_preset_find(&b->spec, row->name, NULL) || b->spec.had_size) return 0;
+  const int rows = b->spec.block_rows;
+  for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+    if (w && (row->status != MX_PRESET_STANDARD || rows > 1)) return 0;
+    if (w) b->spec.block_rows = 1, b->spec.block_cols = widths[w], b->extra = BITS_OF_A_BLOCK;
+    int all = 1;
+    for (size_t k = 0; k < n && all; k++) all = mxi_view_fits(&b->spec, &samples[k]);
+    if (!all) continue;
+    if (!mxi_preset_well_known(row->name)) b->extra += BITS_OF_A_PRESET;
+    return 1;
+  }
+  return 0;
+}
+
+size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
+  size_t count = 0;
+  for (int known = 1; known >= 0; known--)
+    for (size_t i = 0; i < mx_preset_count(); i++) {
+      const mx_preset *row = mx_preset_at(i);
+      base b;
+      if (row->alias_of || (over && strcmp(over, row->name)) || mxi_preset_well_known(row->name) != known) continue;
+      if (!fits(&b, row, samples, n) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
+      size_t same = 0;
+      while (same < count && out[same].print != b.print) same++;
+      if (same == count) out[count++] = b;
+    }
+  return count;
+}

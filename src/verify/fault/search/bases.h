@@ -1,0 +1,25 @@
+/* Declares the presets over which faults are looked for. */
+#ifndef MX_VERIFY_FAULT_SEARCH_BASES_H
+#define MX_VERIFY_FAULT_SEARCH_BASES_H
+
+#include "verify/fault/search/view.h"
+
+/* The second: what a preset that few know costs beside one that people know, in bits. */
+enum { MOST_BASES = 8, BITS_OF_A_PRESET = 5 };
+
+typedef struct base {
+  const char *preset;
+  mx_spec spec;
+  double extra;                   /* bits of keys that are not the preset's */
+  double scales, codes, by_plain; /* shares that are wrong */
+  uint64_t print;
+} base;
+
+/** Run b->spec over the sample and fill in what it leaves. 0: it cannot be run. */
+int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e);
+/** Presets that the shapes allow, those that give the same here once; or one of them (over). out has room for all presets. */
+size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e);
+/** The nearest ones. Where a fault leaves nothing right, as of the input, ranks say nothing: the nearest of those that people know comes first. */
+size_t mxi_fault_bases_choose(size_t out[MOST_BASES], const base *b, size_t n);
+
+#endif

@@ -1,0 +1,61 @@
+/* Tells whether two kernels that give the same bytes of the data at hand would give the same bytes of others. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mxgold/random.h"
+#include "verify/fault/search/search.h"
+
+/* Numbers that a comparison runs at most: rows of the sample's width. More tells kernels apart that differ in one element of many thousands. */
+enum { DRAWN = 1 << 16, LEAST_ROWS = 128 };
+
+typedef enum drawn { DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE, DRAWN_TIES, DRAWN_KINDS } drawn;
+
+/* Blocks of unlike size. Powers of two among the maxima and multiples of a quarter fall on limits and ties of every format. */
+static void draw(float *x, size_t rows, size_t cols, drawn kind) {
+  static const float factor[DRAWN_KINDS] = {1, 0x1p-11f, 0x1p13f, 1};
+  for (size_t i = 0; i < rows * cols; i++) {
+    const uint32_t u = mx_random(7 + (uint64_t)kind, MX_STREAM_DATA, i), of_block = mx_random(77, MX_STREAM_DATA, i / 16);
+    const uint32_t v = mx_random(777 + (uint64_t)kind, MX_STREAM_DATA, i);
+    float w = ((float)(u >> 8) * 0x1p-23f - 1) * (float)(1 << (of_block >> 29));
+    if (v >> 28 == 0) w *= 0x1p-6f;
+    if (v >> 25 == 16) w *= 16;
+    if (kind == DRAWN_TIES) w = rintf(w * 16) * 0.0625f;
+    if (v >> 26 == 9) w = copysignf(0, w);
+    if (kind == DRAWN_TIES && v >> 27 == 5) w = copysignf(ldexpf(1, (int)(v >> 23 & 7) - 3), w);
+    x[i] = w * factor[kind];
+  }
+}
+
+/* 1, or 0 where the kernel refuses the data. */
+static int run(mx_tensor *t, const float *x, size_t rows, size_t cols, const mx_spec *spec, const mx_fault *faults, size_t n, shortage *lack) {
+  *t = (mx_tensor){0};
+  if (noted_status(mx_tensor_alloc(t, rows, cols, spec), lack)) return 0;
+  const mx_status status = n ? mx_quantize_faulty(t, x, rows, cols, cols, spec, faults, n, NULL)
+                             : mx_quantize(t, x, rows, cols, cols, spec, &(mx_exec){.n_threads = 1}, NULL);
+  return !noted_status(status, lack);
+}
+
+static int same_bytes(const mx_tensor *a, const mx_tensor *b) {
+  if (a->rows != b->rows || a->code_stride != b->code_stride ||
+      a->scale_rows * a->scale_cols * a->scale_bytes != b->scale_rows * b->scale_cols * b->scale_bytes)
+    return 0;
+  return !memcmp(a->codes, b->codes, a->rows * a->code_stride) && !memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols * a->scale_bytes);
+}
+
+int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
+                      size_t n_b, shortage *lack) {
+  const size_t most = DRAWN / s->cols > LEAST_ROWS ? DRAWN / s->cols : LEAST_ROWS, rows = s->rows < most ? s->rows : most, cols = s->cols;
+  float *x = noted(malloc((rows * cols + 1) * sizeof *x), lack);
+  int alike = 1;
+  for (int kind = 0; x && kind < DRAWN_KINDS && alike; kind++) {
+    mx_tensor one, other;
+    draw(x, rows, cols, (drawn)kind);
+    const int ran = run(&one, x, rows, cols, a, a_faults, n_a, lack), ran_other = run(&other, x, rows, cols, b, b_faults, n_b, lack);
+    alike = ran == ran_other && (!ran || same_bytes(&one, &other));
+    mx_tensor_free(&one);
+    mx_tensor_free(&other);
+  }
+  free(x);
+  return alike;
+}
