@@ -153,6 +153,19 @@ static void no_subnormals(work *w) {
   for (size_t i = 0; i < w->m * w->k; i++)
     if (fabs(w->v[0][i]) < least) w->v[0][i] = 0;
 }
+static void last_scale(work *w) {
+  for (size_t r = 0; r < w->m; r++) w->s[0][r * w->kb + w->kb - 1] = 1;
+}
+static void last_scales(work *w) {
+  last_scale(w);
+  for (size_t r = 0; r < w->n; r++) w->s[1][r * w->kb + w->kb - 1] = 1;
+}
+static void one_scale(work *w) { w->s[0][13 * w->kb + 2] *= 4; }
+static void one_scale_of_b(work *w) { w->s[1][30 * w->kb + 5] *= 0.125; }
+static void table_entry(work *w) {
+  for (size_t i = 0; i < w->n * w->k; i++)
+    if (fabs(w->v[1][i]) == 3) w->v[1][i] = copysign(2.5, w->v[1][i]);
+}
 static void a_for_b(work *w) {
   memcpy(w->v[1], w->v[0], w->m * w->k * sizeof(double));
   memcpy(w->s[1], w->s[0], w->m * w->kb * sizeof(double));
@@ -164,9 +177,9 @@ static const struct {
 } damages[] = {
     {last_16, "the tail of K is lost, its last 16 (K = 240 for 256)"},
     {first_8, "the first 8 of K are lost"},
-    {one_half_twice, "K blocks 1 to 4 of 8 (the first half of K) are added twice"},
-    {last_part_alone, "only K blocks 3 to 8 of 8 are summed"},
-    {blocks_2_to_4, "K blocks 2 to 4 of 8 are lost"},
+    {one_half_twice, "K blocks 0 to 3 of 0..7 (the first half of K) are added twice"},
+    {last_part_alone, "only K blocks 2 to 7 of 0..7 are summed"},
+    {blocks_2_to_4, "K blocks 1 to 3 of 0..7 are lost"},
     {half_of_each_32, "the last 16 of every 32 elements along K are lost"},
     {scales_swapped, "the scales of A and B are swapped"},
     {a_next_around, "the scales of K blocks of A are those 1 further on, around the end of K"},
@@ -174,20 +187,25 @@ static const struct {
     {a_row_of_16, "the scales of A are those of the first of each 16 rows"},
     {b_first_row, "the scales of B are those of its first row"},
     {b_pairs, "each two blocks of B share one scale (block b has that of block b / 2"},
-    {two_blocks, "K blocks 1 and 2 of A are swapped"},
-    {stale_tile, "K blocks 3 to 4 of B are read from blocks 1 to 2"},
-    {one_stale, "K block 4 of A is read from block 3"},
+    {two_blocks, "K blocks 0 and 1 of A are swapped"},
+    {stale_tile, "K blocks 2 to 3 of B are read from blocks 0 to 1"},
+    {one_stale, "K block 3 of A is read from block 2"},
     {blocks_back, "K blocks of A are in reverse order"},
     {interleaved, "the elements of B are interleaved in groups of 32"},
     {reversed_by_8, "the elements of A are in reverse order in groups of 8"},
     {magnitudes, "the sign of the elements of A is lost"},
     {no_subnormals, "subnormal elements of A are taken for zero"},
+    {last_scale, "the scale of the last K block of A is not applied"},
+    {last_scales, "the scale of the last K block of A and B is not applied"},
+    {one_scale, "the scale of row 13, K block 2 of A is 4 times what it should be"},
+    {one_scale_of_b, "the scale of row 30, K block 5 of B is 0.125 times what it should be"},
+    {table_entry, "code 0x5 of B, which is 3, is decoded as 2.5"},
     {a_for_b, "A is read for B too"},
     {a_code_rows, "each 2 rows of the codes of A are in reverse order"},
     {b_code_tiles, "each tile of 16 x 16 codes of B is transposed"},
-    {a_code_blocks, "the codes of K blocks 3 and 6 of A are swapped"},
+    {a_code_blocks, "the codes of K blocks 2 and 5 of A are swapped"},
     {b_scale_rows, "the rows of the scales of B are in reverse order"},
-    {a_scale_columns, "the scales of K blocks 2 and 7 of A are swapped"},
+    {a_scale_columns, "the scales of K blocks 1 and 6 of A are swapped"},
     {last_21, "the tail of K is lost, its last 21 (K = 235 for 256)"},
     {first_11, "the first 11 of K are lost"},
 };
@@ -210,6 +228,7 @@ static void said(const mx_judgement *j, const char *words) {
 START_TEST(bugs_of_operands) {
   work w;
   if (_i % 2 && damages[_i / 2].damage == no_subnormals) return; /* these e4m3 have none */
+  if (_i % 2 && damages[_i / 2].damage == table_entry) return;   /* tables of 4 bits alone are looked through */
   open_work(&w, _i % 2 ? "elem=e4m3" : "elem=e2m1", 64, 80, 256);
   damages[_i / 2].damage(&w);
   float *d = sums(&w);
@@ -229,6 +248,9 @@ END_TEST
 
 static void relu(work *w, float *d) {
   for (size_t i = 0; i < w->m * w->n; i++) d[i] = d[i] > 0 ? d[i] : 0;
+}
+static void cut(work *w, float *d) {
+  for (size_t i = 0; i < w->m * w->n; i++) d[i] = truncf(d[i]);
 }
 static void relu_below(work *w, float *d) {
   for (size_t i = 32 * w->n; i < w->m * w->n; i++) d[i] = d[i] > 0 ? d[i] : 0;
@@ -312,6 +334,7 @@ static const struct {
   const char *words;
 } outputs[] = {
     {relu, "a ReLU follows: what is negative is zero"},
+    {cut, "outputs are cut to integers, toward zero"},
     {relu_below, "a ReLU follows: what is negative is zero"},
     {leaky, "negative outputs are multiplied by 0.01"},
     {clamped, "outputs are clamped to -"},
@@ -352,7 +375,7 @@ START_TEST(a_bug_in_every_second_row) {
   for (size_t i = 0; i < w.m * w.n; i++)
     if (i / w.n % 2 == 0) d[i] = right[i];
   const mx_judgement *j = judge(&w.f, d, NULL, NULL);
-  said(j, "K block 3 of 7 is lost");
+  said(j, "K block 2 of 0..6 is lost");
   where(j, "only rows with index % 2 = 1");
   free(d);
   free(right);
@@ -519,6 +542,22 @@ START_TEST(narrow_accumulators_are_told) {
 }
 END_TEST
 
+/* NVFP4's scales have a mantissa, which a kernel may drop. */
+START_TEST(scales_without_mantissa) {
+  work w;
+  open_work(&w, "elem=e2m1 scale=e4m3 block=1x16 scale.rule=value", 64, 80, 128);
+  for (size_t i = 0; i < w.m * w.kb; i++) w.s[0][i] = ldexp(1, ilogb(w.s[0][i]));
+  float *d = sums(&w);
+  said(judge(&w.f, d, NULL, NULL), "the mantissa of the scales of A is dropped: powers of two are left");
+  free(d);
+  for (size_t i = 0; i < w.n * w.kb; i++) w.s[1][i] = ldexp(1, ilogb(w.s[1][i]));
+  d = sums(&w);
+  said(judge(&w.f, d, NULL, NULL), "the mantissa of the scales of A and B is dropped: powers of two are left");
+  free(d);
+  close_work(&w);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("judge_bugs");
   TCase *t = tcase_create("judge_bugs");
@@ -529,6 +568,7 @@ int main(void) {
   for (int i = 0; i < OUTPUTS; i++)
     tcase_add_loop_test(t, bugs_of_outputs, 2 * i + (run_whole() ? 0 : i % 2), 2 * i + (run_whole() ? 2 : 1 + i % 2));
   tcase_add_loop_test(t, bugs_of_the_epilogue, 0, 12);
+  tcase_add_test(t, scales_without_mantissa);
   tcase_add_test(t, a_bug_in_every_second_row);
   tcase_add_test(t, bugs_without_bits);
   tcase_add_test(t, order_of_the_factors);

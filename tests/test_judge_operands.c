@@ -60,7 +60,7 @@ static const struct {
                {next_block, "the scales of %s are those of the next block"},
                {next_row, "the scales of %s are those of the next row"},
                {packed, "the scales of %s are in layout nv128x4"},
-               {third_block, "K block 3 of 5 is lost"},
+               {third_block, "K block 2 of 0..4 is lost"},
                {first_block, "the first K block is lost"},
                {last_block, "the last K block is lost (K = 128 for 144)"},
                {k_tail, "K = 128 for 144"}};

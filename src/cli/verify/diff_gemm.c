@@ -65,6 +65,21 @@ static int narrow(const diff_gemm_args *a, const mx_judgement *j) {
   return bits;
 }
 
+/* More right models than these are not told apart, so that a few of their names stand for all. */
+enum { TOLD_APART = 12, FEW_NAMED = 3 };
+
+/* A finding that is no error where no model was asked for: some order gives these sums. */
+static int is_some_order(const mx_finding *f) { return !strncmp(f->what, "every output looked at lies where", 33); }
+
+/* Is it a number that all outputs are multiplied by, or a function of each, whose own rounding is all that differs? Then nothing is said of the order. */
+static int is_after_the_sum(const mx_finding *f) {
+  static const char *const begins[] = {"every output is", "the tensor scale of", "alpha ", "the product is", "a SiLU",
+                                       "a GELU",          "a sigmoid",           "a tanh"};
+  for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+    if (!strncmp(f->what, begins[i], strlen(begins[i]))) return 1;
+  return 0;
+}
+
 static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_judgement *j) {
   size_t n = 0;
   if (j->equal && a->bound) {
@@ -73,10 +88,15 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
   }
   if (j->equal) {
     const int bits = narrow(a, j);
+    int right = 0;
+    for (int i = 0; i < j->n_models; i++) right += !j->models[i].differ && j->models[i].compared == j->outputs;
+    const int named = right > TOLD_APART ? FEW_NAMED : right;
     n = (size_t)snprintf(to, size, "D is right, bit for bit, %sunder ", bits ? "but only " : "");
-    for (int i = 0, k = 0; i < j->n_models && n < size; i++)
+    for (int i = 0, k = 0; i < j->n_models && n < size && k < named; i++)
       if (!j->models[i].differ && j->models[i].compared == j->outputs)
         n += (size_t)snprintf(to + n, size - n, "%s%s", k++ ? ", " : "", j->models[i].name);
+    if (n < size && right > named)
+      n += (size_t)snprintf(to + n, size - n, " and %d other models: these data cannot tell their orders of summation apart", right - named);
     if (n < size && bits)
       snprintf(to + n, size - n, ": an accumulator of %d bits, not the 24 of binary32. If you expect another, say it with --accum.", bits);
     else if (n < size)
@@ -98,10 +118,13 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
   for (size_t end = strlen(part); end && part[end - 1] == ' ';) part[--end] = 0;
   if (*part && !strstr(f->what, part) && !strstr(f->what, " alone: ") && !strstr(f->what, " of D are "))
     snprintf(where, sizeof where, " in %s", part);
-  if (!*f->model && !f->explained)
+  if (is_some_order(f) && !a->product.accum)
+    snprintf(to, size, "D follows some legal order of summation, not one that is known%s: %s.", where, f->what);
+  else if (!*f->model && !f->explained)
     snprintf(to, size, "D is wrong%s: %s.", where, f->what);
   else if (!*f->model)
-    snprintf(to, size, "D is wrong%s: %s (to rounding; the order of summation is not one that is known).", where, f->what);
+    snprintf(to, size, "D is wrong%s: %s (to rounding%s).", where, f->what,
+             is_after_the_sum(f) ? "" : "; the order of summation is not one that is known");
   else if (!strcmp(f->model, "its own"))
     snprintf(to, size, "D follows another order than %s: %s. That gives %" PRIu64 " of the %" PRIu64 " outputs that differ.", j->base, f->what,
              f->explained, j->differ);

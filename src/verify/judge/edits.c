@@ -108,6 +108,16 @@ static void scale_from(size_t *r, size_t *b, const judge_variant *v, size_t rows
   }
 }
 
+/* The float whose bits stand in the lower half. */
+static double number_in(size_t n) {
+  const uint32_t bits = (uint32_t)n;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return (double)x;
+}
+
+static double power_below(double w) { return w == 0 || !isfinite(w) ? w : copysign(ldexp(1, ilogb(w)), w); }
+
 /* Copies the scales of one operand as numbers that may be changed. Returns 0 if it has none. */
 static int rescale(judge_edit *e, const judge_job *j, int is_b, const judge_variant *v) {
   mx_gemm_operand *x = is_b ? &e->p.b : &e->p.a;
@@ -123,10 +133,14 @@ static int rescale(judge_edit *e, const judge_job *j, int is_b, const judge_vari
       size_t row = r, block = b;
       scale_from(&row, &block, v, rows, kb);
       const double w = scale_at(from, row, block, kb);
-      const int in = b >= first && b < end, lost = (v->kind == BLOCKS_LOST && in) || (v->kind == BLOCKS_ONLY && !in);
+      const int one = v->kind == SCALE_FACTOR && b == end, in = b >= first && b < end,
+                lost = (v->kind == BLOCKS_LOST && in) || (v->kind == BLOCKS_ONLY && !in);
       s[r * kb + b] = (float)(lost                            ? encode ? (double)INFINITY : 0
                               : v->kind == BLOCKS_TWICE && in ? encode ? w / 2 : 2 * w
                               : v->kind == SCALE_TWICE        ? w * w
+                              : v->kind == SCALE_ONE && in    ? 1
+                              : one                           ? w * number_in(v->n)
+                              : v->kind == SCALE_POWER        ? power_below(w)
                                                               : w);
     }
   }
@@ -235,6 +249,32 @@ static int gather(judge_edit *e, const judge_job *j, int is_b, const judge_varia
   return 1;
 }
 
+/* Elements of one operand as numbers, with one magnitude of the table another one. Of 4 bits alone: longer tables have too many entries to be tried. */
+static int retype(judge_edit *e, const judge_job *j, int is_b, size_t n) {
+  mx_gemm_operand *x = is_b ? &e->p.b : &e->p.a;
+  const size_t rows = rows_of(j, is_b), K = j->right.K, ld = x->ld ? x->ld : K;
+  const int dense = x->packing == MX_PACK_DENSE, high = x->nibble == MX_NIBBLE_HIGH_FIRST;
+  const mx_format *f = x->elem;
+  if (f->bits != 4 || f->kind != MX_KIND_FLOAT || !f->sign_bits) return 0;
+  float table[16], *numbers = keep(e, rows * K * sizeof *numbers);
+  if (!numbers) return 0;
+  for (uint32_t code = 0; code < 16; code++) {
+    table[code] = (float)mx_decode(f, code);
+    if ((code & 7) == (n & 7)) table[code] = (code & 8 ? -0.25F : 0.25F) * (float)(n >> 8);
+    if ((code & 7) == (n & 7) && table[code] == (float)mx_decode(f, code)) return 0;
+  }
+  for (size_t r = 0; r < rows; r++) {
+    const uint8_t *from = (const uint8_t *)x->data + (dense ? r * ((ld + 1) / 2) : r * ld);
+    if (e->rows[is_b] && !e->rows[is_b][r]) continue;
+    for (size_t k = 0; k < K; k++) numbers[r * K + k] = table[dense ? from[k / 2] >> ((k % 2 != 0) != high ? 4 : 0) & 15 : from[k] & 15];
+  }
+  x->elem = mx_operand_format(MX_OPERAND_F32);
+  x->data = numbers;
+  x->packing = MX_PACK_BYTES;
+  x->ld = K;
+  return 1;
+}
+
 /* Uses one operand in both places; rows beyond its own belong to nobody. */
 static int one_for_both(judge_edit *e, const judge_job *j, int side) {
   const size_t M = j->right.M, N = j->right.N, kb = kb_of(j), own = side == 1 ? M : N, other = side == 1 ? N : M;
@@ -303,6 +343,10 @@ static int edit_operand(judge_edit *e, const judge_job *j, int is_b, const judge
     if (rows_of(j, is_b) != j->right.K || (x->ld && x->ld != j->right.K)) return 0;
     x->transposed = !x->transposed;
     return 1;
+  case SCALE_POWER:
+    return x->scale && x->scale->man_bits && rescale(e, j, is_b, v);
+  case ELEMENT_VALUE:
+    return retype(e, j, is_b, v->n);
   case SCALE_TRANSPOSED:
   case SCALE_READ_AS:
   case SCALE_LEFT_IN:

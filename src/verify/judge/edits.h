@@ -20,6 +20,9 @@ typedef enum judge_kind {
   SCALE_TRANSPOSED,
   SCALE_READ_AS, /* layout n */
   SCALE_LEFT_IN,
+  SCALE_POWER,      /* the mantissa is dropped */
+  SCALE_ONE,        /* 1 in the range n of K blocks */
+  SCALE_FACTOR,     /* of one K block multiplied: bits of a float | block << 32 */
   SCALE_ROWS_ORDER, /* group | judge_order << 32 */
   SCALE_SWAPPED,    /* n: what stands beyond the shorter of A and B: 0 its own, 1 who knows */
   TENSOR_NONE,
@@ -27,8 +30,9 @@ typedef enum judge_kind {
   TENSOR_DIVIDED,
   TENSOR_STORED,
   NIBBLE,
-  ELEMENT_AS,   /* element format n */
-  ELEMENT_BITS, /* judge_bits n */
+  ELEMENT_AS,    /* element format n */
+  ELEMENT_BITS,  /* judge_bits n */
+  ELEMENT_VALUE, /* a magnitude of the table is another number: its code | quarters << 8 */
   TURNED,
   CODE_ROWS_ORDER, /* codes of other rows under these rows' scales: group | judge_order << 32 */
   CODE_TILES,      /* each tile of n x n codes transposed */

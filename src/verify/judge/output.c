@@ -28,6 +28,11 @@ static double gelu_fast(double x, double unused) { return (void)unused, x / (1 +
 static double sigmoid(double x, double unused) { return (void)unused, 1 / (1 + exp(-x)); }
 static double tanhyp(double x, double unused) { return (void)unused, tanh(x); }
 
+static double cut(double x, double unused) { return (void)unused, trunc(x); }
+static double to_even(double x, double unused) { return (void)unused, nearbyint(x); }
+static double from_zero(double x, double unused) { return (void)unused, round(x); }
+static double down(double x, double unused) { return (void)unused, floor(x); }
+
 static double to_bf16(double x, double unused) { return (void)unused, mxi_judge_round(x, &mxi_judge_types[JUDGE_BF16], JUDGE_RNE, 0, 0); }
 static double to_f16(double x, double unused) { return (void)unused, mxi_judge_round(x, &mxi_judge_types[JUDGE_F16], JUDGE_RNE, 0, 0); }
 
@@ -35,7 +40,11 @@ static const shape exactly[] = {{"a ReLU follows: what is negative is zero", rel
                                 {"what is positive is zero", minus_relu},
                                 {"the sign of outputs is lost: they are magnitudes", magnitude},
                                 {"a ReLU follows, and a square", relu_squared},
-                                {"outputs are squared", squared}};
+                                {"outputs are squared", squared},
+                                {"outputs are cut to integers, toward zero", cut},
+                                {"outputs are rounded to integers, to nearest even", to_even},
+                                {"outputs are rounded to integers, ties away from zero", from_zero},
+                                {"outputs are rounded down to integers", down}};
 static const shape before[] = {{"the product is rounded to bfloat16", to_bf16}, {"the product is rounded to binary16", to_f16}};
 static const shape nearly[] = {{"a SiLU (x times sigmoid x) follows", silu},
                                {"a GELU follows", gelu},

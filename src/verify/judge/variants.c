@@ -23,7 +23,8 @@ enum {
   TILE_BLOCKS = 8,
   MOST_PARTS = 8,
   MOST_SHIFT = 4,
-  MOST_AGAIN = 8
+  MOST_AGAIN = 8,
+  MOST_QUARTERS = 32 /* a wrong entry of a table of 4-bit codes is a multiple of 1/4 up to 8 */
 };
 /* A variant is not judged if its outputs are known at fewer than one in so many of the sampled places. It is wrong if for more than one in so many
  * D has NaN or Inf where it has numbers, or the other way round. */
@@ -188,6 +189,9 @@ static void of_many(list *l, const judge_job *j) {
       for (size_t b = 0; b < kb; b++)
         for (size_t c = b + 1; c < kb; c++) put(l, K_BLOCKS, side, move(MOVE_SWAP, b, c, what));
   }
+  for (int side = 1; side <= 3 && (j->right.a.elem->bits == 4 || j->right.b.elem->bits == 4); side++)
+    for (size_t code = 1; code < 8; code++)
+      for (size_t quarters = 0; quarters <= MOST_QUARTERS; quarters++) put(l, ELEMENT_VALUE, side, code | quarters << 8);
   for (size_t lost = 3; lost < MOST_GROUP && lost < K; lost++)
     if (lost & (lost - 1)) {
       put(l, DEPTH, 1, K - lost);
@@ -196,9 +200,9 @@ static void of_many(list *l, const judge_job *j) {
 }
 
 static void of_operands(list *l, const judge_job *j) {
-  static const judge_kind sided[] = {SCALE_NONE,       SCALE_TWICE,    SCALE_TRANSPOSED, TENSOR_NONE,      TENSOR_TWICE,
-                                     TENSOR_DIVIDED,   TENSOR_STORED,  NIBBLE,           SCALE_NEXT_BLOCK, SCALE_FIRST,
-                                     SCALE_LAST_BLOCK, SCALE_NEXT_ROW, SCALE_LAST_ROW,   SCALE_PAIRS,      TURNED};
+  static const judge_kind sided[] = {SCALE_NONE,     SCALE_TWICE, SCALE_TRANSPOSED, TENSOR_NONE, TENSOR_TWICE,     TENSOR_DIVIDED,
+                                     TENSOR_STORED,  NIBBLE,      SCALE_NEXT_BLOCK, SCALE_FIRST, SCALE_LAST_BLOCK, SCALE_NEXT_ROW,
+                                     SCALE_LAST_ROW, SCALE_PAIRS, TURNED,           SCALE_POWER};
   for (size_t s = 0; s < sizeof sided / sizeof sided[0]; s++)
     for (int side = 1; side <= 3; side++) put(l, sided[s], side, 0);
   for (int side = 1; side <= 3; side++) {
@@ -216,6 +220,11 @@ static void of_operands(list *l, const judge_job *j) {
     if (rows > 1) put(l, SCALE_ROW_OF, side, rows);
     for (size_t f = 0; f < MX_SCALE_COUNT; f++) put(l, SCALE_AS, side, f);
     for (size_t f = 0; f < MX_ELEM_COUNT; f++) put(l, ELEMENT_AS, side, f);
+  }
+  const size_t kb = (j->right.K + j->right.block - 1) / j->right.block;
+  for (int side = 1; side <= 3 && kb > 1; side++) {
+    put(l, SCALE_ONE, side, range(kb - 1, kb));
+    put(l, SCALE_ONE, side, range(0, 1));
   }
   for (int side = 1; side <= 3; side++)
     for (size_t b = 0; b < BITS; b++) put(l, ELEMENT_BITS, side, b);
@@ -430,15 +439,58 @@ static void to_rounding(judge_job *j, const judge_variant *v, double alone) {
 
 /* May this variant be one of two simultaneous faults? Kinds with many variants may not. */
 static int starts(const judge_variant *v) {
-  static const judge_kind many[] = {BLOCKS_LOST,  BLOCKS_TWICE, BLOCKS_ONLY,      K_LOST,          K_ORDER,
-                                    K_BLOCKS,     SCALE_AS,     ELEMENT_AS,       ELEMENT_BITS,    SCALE_ROW_OF,
-                                    D_ROWS_ORDER, D_COLS_ORDER, SCALE_ROWS_ORDER, CODE_ROWS_ORDER, CODE_TILES};
+  static const judge_kind many[] = {BLOCKS_LOST,      BLOCKS_TWICE,    BLOCKS_ONLY,  K_LOST,        K_ORDER,      K_BLOCKS,
+                                    SCALE_AS,         ELEMENT_AS,      ELEMENT_BITS, SCALE_ROW_OF,  D_ROWS_ORDER, D_COLS_ORDER,
+                                    SCALE_ROWS_ORDER, CODE_ROWS_ORDER, CODE_TILES,   ELEMENT_VALUE, SCALE_FACTOR};
   if (v->kind == DEPTH && v->side) return 0;
   for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
     if (v->kind == many[i]) return 0;
   return v->kind < ALPHA_NONE || v->kind >= D_TURNED;
 }
 static int ends(const judge_variant *v) { return v->kind >= ALPHA_NONE && v->kind < D_TURNED && v->n == 0; }
+
+/* Outputs at the sampled places under one variant, without bits. 0: it cannot be run. */
+static int outputs_of(trial *t, const judge_job *j, const judge_variant *v) {
+  judge_edit e = {.p = j->right, .lack = j->lack, .rows = {j->need[0], j->need[1]}};
+  const int made = mxi_judge_make(&e, j, v) && evaluate(t, j, &e, v, j->base, MX_F32);
+  mxi_judge_unmake(&e);
+  return made;
+}
+
+/* All that is wrong lies in one row, or one column: is the scale of one K block there another number? What D is off by is then that block's sum times
+ * one number, which least squares give. */
+static void of_one_scale(list *l, const judge_job *j) {
+  static const double FIT = 1e-5; /* of what D is off by: sums of other orders leave less */
+  const size_t kb = (j->right.K + j->right.block - 1) / j->right.block;
+  size_t lines[2] = {0, 0};
+  for (int is_b = 0; is_b < 2; is_b++)
+    for (size_t i = 0; i < (is_b ? j->right.N : j->right.M); i++) lines[is_b] += j->in[is_b][i];
+  const int side = lines[0] == 1 && lines[1] > 1 ? 1 : lines[1] == 1 && lines[0] > 1 ? 2 : 0;
+  trial want, part;
+  if (!side || kb < 2 || kb > EACH_BLOCK || !outputs_of(&want, j, &(judge_variant){SAME, 0, 0, 0})) return;
+  for (size_t b = 0; b < kb; b++) {
+    double xy = 0, xx = 0, left = 0, all = 0;
+    if (!outputs_of(&part, j, &(judge_variant){BLOCKS_ONLY, 0, range(b, b + 1), 0})) continue;
+    for (size_t i = 0; i < j->n_sample; i++) {
+      const double off = (double)sampled(j, i) - (double)want.h[i];
+      xy += off * (double)part.h[i];
+      xx += (double)part.h[i] * (double)part.h[i];
+    }
+    const double by = xx > 0 ? xy / xx : 0;
+    for (size_t i = 0; i < j->n_sample; i++) {
+      const double off = (double)sampled(j, i) - (double)want.h[i], rest = off - by * (double)part.h[i];
+      left += rest * rest;
+      all += off * off;
+    }
+    if (!(left < FIT * all)) continue;
+    for (double step = 0x1p-6; step >= 0x1p-10; step /= 16) { /* a scale of few bits over another */
+      const float factor = (float)(nearbyint((1 + by) / step) * step);
+      uint32_t bits;
+      memcpy(&bits, &factor, sizeof bits);
+      if (factor != 1) put(l, SCALE_FACTOR, side, (size_t)bits | b << 32);
+    }
+  }
+}
 
 void mxi_judge_variants(judge_job *j) {
   list *l = noted(calloc(1, sizeof *l), j->lack);
@@ -452,6 +504,7 @@ void mxi_judge_variants(judge_job *j) {
   of_operands(l, j);
   of_places(l, j);
   of_order(l, j);
+  of_one_scale(l, j);
   of_many(l, j);
   judge_variant best[BEST + 1];
   size_t n = 0;

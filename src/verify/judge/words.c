@@ -13,6 +13,7 @@ static const char *const plain[] = {
     [SCALE_TWICE] = "the scales of %s are applied twice",
     [SCALE_FIRST] = "the scale of each row's first block of %s is used for the whole row",
     [SCALE_TRANSPOSED] = "the scales of %s are read transposed",
+    [SCALE_POWER] = "the mantissa of the scales of %s is dropped: powers of two are left",
     [SCALE_SWAPPED] = "the scales of A and B are swapped",
     [TENSOR_NONE] = "the tensor scale of %s is left out",
     [TENSOR_TWICE] = "the tensor scale of %s is applied twice",
@@ -45,15 +46,15 @@ static const char *const plain[] = {
     [D_COLS_ORDER] = NULL,
 };
 
-/* "K block 3 of 5", "K blocks 1 to 8 of 16 (the first half)" */
+/* "K block 2 of 0..4", "K blocks 0 to 7 of 0..15 (the first half)": counted from 0, as everywhere. */
 static void range(char *out, size_t size, size_t n, size_t kb) {
   const size_t first = n & 0xFFFFFFFF, end = n >> 32;
   if (end - first == 1) {
-    snprintf(out, size, "K block %zu of %zu is", first + 1, kb);
+    snprintf(out, size, "K block %zu of 0..%zu is", first, kb - 1);
     return;
   }
   const char *half = 2 * (end - first) != kb ? "" : first == 0 ? " (the first half of K)" : end == kb ? " (the last half of K)" : "";
-  snprintf(out, size, "K blocks %zu to %zu of %zu%s are", first + 1, end, kb, half);
+  snprintf(out, size, "K blocks %zu to %zu of 0..%zu%s are", first, end - 1, kb - 1, half);
 }
 
 static const char *order_name(size_t order) {
@@ -75,15 +76,15 @@ static void blocks(char *out, size_t size, const char *s, size_t n) {
   switch ((judge_move)(n >> 40 & 0xFF)) {
   case MOVE_SWAP:
     if (more > 1)
-      snprintf(out, size, "%sK blocks %zu to %zu and %zu to %zu of %s are swapped", w, x + 1, x + more, y + 1, y + more, s);
+      snprintf(out, size, "%sK blocks %zu to %zu and %zu to %zu of %s are swapped", w, x, x + more - 1, y, y + more - 1, s);
     else
-      snprintf(out, size, "%sK blocks %zu and %zu of %s are swapped", w, x + 1, y + 1, s);
+      snprintf(out, size, "%sK blocks %zu and %zu of %s are swapped", w, x, y, s);
     break;
   case MOVE_COPY:
     if (more > 1)
-      snprintf(out, size, "%sK blocks %zu to %zu of %s are read from blocks %zu to %zu", w, x + 1, x + more, s, y + 1, y + more);
+      snprintf(out, size, "%sK blocks %zu to %zu of %s are read from blocks %zu to %zu", w, x, x + more - 1, s, y, y + more - 1);
     else
-      snprintf(out, size, "%sK block %zu of %s %s read from block %zu", w, x + 1, s, what ? "are" : "is", y + 1);
+      snprintf(out, size, "%sK block %zu of %s %s read from block %zu", w, x, s, what ? "are" : "is", y);
     break;
   case MOVE_XOR:
     if (x == 1)
@@ -106,6 +107,14 @@ static void blocks(char *out, size_t size, const char *s, size_t n) {
       snprintf(out, size, "%sthe first %zu K blocks of %s are used for all of K", w, x, s);
     break;
   }
+}
+
+/* The one row of A, or column of D that is a row of B, in which all that is wrong lies. 0: there are several. */
+static int only_line(size_t *line, const judge_job *j, int is_b) {
+  size_t n = 0;
+  for (size_t i = 0; i < (is_b ? j->right.N : j->right.M); i++)
+    if (j->in[is_b][i]) *line = i, n++;
+  return n == 1;
 }
 
 void mxi_judge_words(char *out, size_t size, const judge_job *j, const judge_variant *v) {
@@ -156,6 +165,27 @@ void mxi_judge_words(char *out, size_t size, const judge_job *j, const judge_var
   }
   case ONE_FOR_BOTH:
     snprintf(out, size, "%s is read for %s too", s, v->side == 1 ? "B" : "A");
+    break;
+  case SCALE_ONE:
+    snprintf(out, size,
+             low + 1 == high && low == last ? "the scale of the last K block of %s is not applied"
+                                            : "the scale of the first K block of %s is not applied",
+             s);
+    break;
+  case SCALE_FACTOR: {
+    const uint32_t bits = (uint32_t)v->n;
+    size_t line;
+    float by;
+    memcpy(&by, &bits, sizeof by);
+    if (only_line(&line, j, v->side == 2))
+      snprintf(out, size, "the scale of row %zu, K block %zu of %s is %.9g times what it should be", line, high, s, (double)by);
+    else
+      snprintf(out, size, "the scales of K block %zu of %s are %.9g times what they should be", high, s, (double)by);
+    break;
+  }
+  case ELEMENT_VALUE:
+    snprintf(out, size, "code 0x%zX of %s, which is %g, is decoded as %g", low & 7, s,
+             mx_decode((v->side == 2 ? j->right.b : j->right.a).elem, low & 7), 0.25 * (double)(low >> 8));
     break;
   case SCALE_READ_AS:
     snprintf(out, size, "the scales of %s, which are row-major, are read as %s", s, mx_layout_name((mx_layout)v->n));
