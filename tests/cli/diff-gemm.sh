@@ -51,6 +51,10 @@ differs "D is wrong: outputs are rounded to integers, to nearest even. That give
 damage d.npy e.npy 'random = __import__("random"); random.seed(1); d = [struct.unpack("<f", struct.pack("<i", struct.unpack("<i", struct.pack("<f", x))[0] + random.choice((-2, -1, 1, 2))))[0] for x in d]'
 differs "D follows some legal order of summation, not one that is known: every output looked at lies where" $judge e.npy
 differs "D is wrong: every output looked at lies where" $judge e.npy --accum f32_seq
+# A factor whose rounding alone is another says nothing of the order of summation.
+damage d.npy e.npy 'random = __import__("random"); random.seed(1); d = [struct.unpack("<f", struct.pack("<f", x * 1.2345 * (1 + random.uniform(-1e-5, 1e-5))))[0] for x in d]'
+differs "D is wrong: every output is about 1.23" $judge e.npy
+grep -q 'times what it should be (to rounding)\.$' "$scratch/stdout" || fail "the order of summation behind a factor: $(grep verdict "$scratch/stdout")"
 # One K block has nothing to sum in another order with exact products: models are not told apart, and that is said.
 accepts "$mxgold" gen random --preset ocp-mxfp4 --shape 8x32 -o one.safetensors
 accepts "$mxgold" gemm one.safetensors one.safetensors -o one.npy
