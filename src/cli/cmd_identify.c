@@ -222,6 +222,7 @@ static int find(answer *w, samples *s, const mx_identify_options *o) {
   int rc = e->preset ? try_expectation(w, s, o->n_threads) : CLI_FINE;
   if (rc || e->met) return rc;
   rc = find_answer(&w->id, &w->how, s, o);
+  if (!rc) rc = answer_with_given_scale(&w->id, s, o->n_threads);
   if (!rc && e->preset && !reading_is_odd(&w->how)) rc = answer_beside(&w->id, s, &e->spec, e->preset, o->n_threads);
   return rc;
 }

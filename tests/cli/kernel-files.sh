@@ -62,3 +62,22 @@ accepts "$mxgold" quantize a.safetensors:input --preset quark-even --fault "rows
 differs "Your kernel does what quark-even does, except that it has in rows 3, 7, 11, ..." "$mxgold" diff a.safetensors b.safetensors --explain
 accepts "$mxgold" quantize a.safetensors:input --preset quark-even --set scale.rule=ceil -o c.safetensors
 differs "your kernel does what quark-even does, except that scale.rule is ceil" "$mxgold" diff a.safetensors c.safetensors --explain
+
+# A tensor scale of 1 that was given is stored by the spec that is named.
+accepts "$mxgold" gen random --preset te-nvfp4 --shape 64x128 --seed 5 -o t.safetensors
+accepts "$mxgold" quantize t.safetensors:input --preset vllm-nvfp4 --set tensor.given=1 -o given.safetensors
+accepts "$mxgold" identify --input t.safetensors:input --output given.safetensors --quick
+grep -q 'tensor.given=1$' "$scratch/stdout" && grep -q '^reproduce .*--set tensor.given=1$' "$scratch/stdout" || fail "a given tensor scale of 1: $(cat "$scratch/stdout")"
+
+# A key that the data leave open is not asserted: magnitudes alone do not tell toward zero from downwards.
+python3 - <<'P' || fail "pos.safetensors"
+import json, random, struct
+random.seed(1)
+data = struct.pack("<1024f", *[abs(random.gauss(0, 1)) + 0.01 for _ in range(1024)])
+text = json.dumps({"input": {"dtype": "F32", "shape": [16, 64], "data_offsets": [0, len(data)]}}).encode()
+open("pos.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+P
+accepts "$mxgold" quantize pos.safetensors:input --preset ocp-mxfp4 --set elem.round=rtz -o down.safetensors
+accepts "$mxgold" identify --input pos.safetensors:input --output down.safetensors
+grep -q '^not decided by these data .* elem.round ' "$scratch/stdout" && grep -q 'except that elem.round may be rtz (toward zero), which these data do not decide\.$' "$scratch/stdout" ||
+  fail "an open key is asserted: $(cat "$scratch/stdout")"

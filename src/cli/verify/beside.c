@@ -100,3 +100,27 @@ int answer_beside(mx_identity *id, const samples *s, const mx_spec *base, const 
   id->nan_codes_differ = o.nan_codes;
   return rc;
 }
+
+int answer_with_given_scale(mx_identity *id, const samples *s, int threads) {
+  if (!id->exact || id->spec.tensor_norm) return CLI_FINE;
+  for (size_t i = 0; i < s->n; i++)
+    if (!s->at[i].codes || !s->at[i].has_tensor_scale || s->at[i].tensor_scale != 1) return CLI_FINE;
+  for (size_t i = 0; i < mx_preset_count(); i++) {
+    const mx_preset *row = mx_preset_at(i);
+    mx_spec t;
+    unexpected u;
+    if (row->alias_of || mx_preset_find(&t, row->name, NULL) || !t.tensor_norm) continue;
+    if (t.elem != id->spec.elem || t.scale != id->spec.scale || t.block_rows != id->spec.block_rows || t.block_cols != id->spec.block_cols)
+      continue;
+    if (mx_spec_set(&t, "tensor.given", "1", NULL) || mx_spec_check(&t, NULL)) continue;
+    t.nibble = id->spec.nibble;
+    const int rc = expect_count(&u, s, &t, NULL, 0, threads);
+    if (rc == CLI_TROUBLE) return rc;
+    if (rc || !is_expected(&u)) continue;
+    id->spec = t;
+    id->preset = NULL;
+    id->nearest = row->name;
+    return CLI_FINE;
+  }
+  return CLI_FINE;
+}

@@ -100,6 +100,13 @@ static const char *meaning(const char *key, const char *value) {
   return "";
 }
 
+/* May the key have another value with the same bytes? Then a verdict does not assert the one that was found. */
+static int is_open(const mx_identity *id, const char *key) {
+  size_t i = 0;
+  while (mx_key_name(i) && strcmp(mx_key_name(i), key)) i++;
+  return mx_key_name(i) && (id->undecided >> i & 1);
+}
+
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
 /* The bug, and what was counted with it and without it. */
@@ -196,8 +203,9 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     *equals = 0;
     const char *doc = meaning(set[i], equals + 1);
     if (n < size && i < 6)
-      n += (size_t)snprintf(out + n, size - n, "%s%s is %s%s%.*s%s", i ? "; " : "", set[i], equals + 1, *doc ? " (" : "",
-                            (int)strcspn(doc, ";"), doc, *doc ? ")" : "");
+      n += (size_t)snprintf(out + n, size - n, "%s%s %s %s%s%.*s%s%s", i ? "; " : "", set[i], is_open(id, set[i]) ? "may be" : "is", equals + 1,
+                            *doc ? " (" : "", (int)strcspn(doc, ";"), doc, *doc ? ")" : "",
+                            is_open(id, set[i]) ? ", which these data do not decide" : "");
     free(set[i]);
   }
   if (!m && !zeros_alone && !tensor_alone && n < size)
