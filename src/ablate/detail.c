@@ -1,5 +1,4 @@
-/* Collects what the charts of an ablation are drawn from, on one thread, since the sums of an octave take values in the order in which they stand.
- * One thread: the sums of an octave take the values as they come. */
+/* Collects what the charts of an ablation are drawn from, on one thread, since the sums of an octave take values in the order in which they stand. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -60,7 +60,7 @@ static double deviation_of(const float *x, const float *y, const float *mean, si
   return sqrt(2 * fourth * longer * longer / (r * (r - 1)) + 4 * cross * longer / r);
 }
 
-/* What is fixed, and its interval. */
+/* Sets the interval of the bias, the part of the error that is the same in every repeat. */
 static void end_bias(mx_measure *m, const float *x, const float *y, const float *mean, size_t n) {
   m->bias_low = m->bias_high = m->bias;
   if (!mean || !(m->sums.xx > 0)) return;

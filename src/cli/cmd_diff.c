@@ -120,7 +120,8 @@ static int open_b(side *s, const mx_quantized *a, const char *path) {
                    mx_scale_format(s->q.spec.scale)->name, mx_elem_format(a->spec.elem)->name, mx_scale_format(a->spec.scale)->name);
 }
 
-/* The input, in place where the file has aligned binary32, else widened a piece at a time; and the mappings that are passed over. */
+/* Gives the input in place if the file has aligned binary32, otherwise widened a piece at a time; and releases parts of mappings that have been
+ * read. */
 typedef struct flow {
   const mx_quantized *a;
   const side *b;
@@ -191,7 +192,7 @@ static int count_row_scales(mx_difference *d, const mx_tensor *a, const mx_tenso
   return 1;
 }
 
-/* What B does instead of A's spec: it is not what was expected, which is known before; what is found is said of that. */
+/* Says what B does instead of A's spec. It is known already that B does not do what was expected, so what is found is described relative to that. */
 static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec *spec, const float *x, int threads) {
   uint32_t *wide = malloc((b->rows * b->cols + 1) * sizeof *wide);
   uint8_t *codes = malloc(b->rows * b->cols + 1);
@@ -235,7 +236,7 @@ static int find_input(flow *f, const struct args *a) {
   return CLI_FINE;
 }
 
-/* What multiplies the value of a code in a block, tensor scale and all. */
+/* The number by which the value of a code in a block is multiplied, tensor scale included. */
 static double factor(const mx_quantized *q, const mx_tensor *t, uint32_t scale_code) {
   float multiplier = 1;
   const double s = fabs(mx_decode(mx_scale_format(q->spec.scale), scale_code));

@@ -1,5 +1,4 @@
-/* Declares values from codes, a row at a time (SPEC 3.7), in the forms that vector kernels know. What a spec asks for, in the forms that vector
- * kernels know. */
+/* Declares values from codes, a row at a time (SPEC 3.7), in the forms that vector kernels know. */
 #ifndef MX_KERNELS_VALUES_H
 #define MX_KERNELS_VALUES_H
 

@@ -70,7 +70,7 @@ static mx_status take(mx_report *r, const json_t *claim, const char *path, mx_er
   return status;
 }
 
-/* Of two bounds, both inside: it agrees; both outside on one side: it does not. */
+/* For a claim with two bounds: it agrees if both ends of the interval lie inside, and disagrees if both lie outside on one side. */
 static int inside(const mx_report_claim *c) {
   const mx_mean *d = &c->difference;
   if (isnan(d->low)) return 0;

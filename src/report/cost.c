@@ -8,7 +8,7 @@
 #include "mxgold/spec.h"
 #include "report/internal.h"
 
-/* Bits of a value are those of a matrix so large that what a tensor has once does not count. */
+/* Bits a value are counted for a matrix so large that what a tensor has only once does not count. */
 enum { OPERANDS = 6, LARGE = 1 << 14 };
 
 static const char *text_of(const json_t *o, const char *key) {

@@ -3,7 +3,7 @@
 
 #include "report/internal.h"
 
-/* No more in bits, time of products and overhead. */
+/* Does a cost no more than b in bits, time of products and overhead? */
 static int costs_no_more(const mx_cost *a, const mx_cost *b) {
   return a->bits <= b->bits && a->product_time <= b->product_time && a->overhead <= b->overhead;
 }

@@ -15,7 +15,7 @@ static double reached(const double *curve, size_t steps, double loss) {
   return 0;
 }
 
-/* The share of steps more than the reference that this run needed; NaN if one of them has no curve. */
+/* By what share this run needed more steps than the reference; NaN if one of them has no curve. */
 static double extra_steps(const mxi_run *run, const mxi_run *reference) {
   const size_t n = run->steps;
   if (!n || n != reference->steps) return NAN;

@@ -1,5 +1,4 @@
-/* Applies KEY=VALUE,... to a model, and prints its parameters as text. to a model, and prints its parameters as text. on top of a model, and
- * parameters as text again. The keys are rows of formats/accumulation_keys.def. */
+/* Applies KEY=VALUE,... to a model, and prints its parameters as such text. The keys are rows of formats/accumulation_keys.def. */
 #include "mma/models/table.h"
 
 #include <limits.h>
