@@ -169,3 +169,21 @@ if "$mxgold" train "$scratch/llama.json" -o "$scratch/blas" --set gemm.fp32=open
 else
   grep -q "gemm.fp32=openblas: .*libopenblas" "$scratch/why" && [ "$(wc -l <"$scratch/why")" = 1 ] || fail "without OpenBLAS: $(cat "$scratch/why")"
 fi
+# A run of one thread starts no other, whatever its recipe calls: rotations under softmax scales took all processors, in each process of a sweep.
+cat >"$scratch/no_thread.c" <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg) {
+  (void)t, (void)a, (void)f, (void)arg;
+  abort();
+}
+C
+cat >"$scratch/wide.json" <<'J'
+{"model": {"kind": "gaussian"}, "data": {"rows": 4096, "features": 128, "split": 0.75}, "train": {"steps": 2, "batch": 2048, "seed": 1},
+ "optimizer": {"kind": "adam", "lr": 0.01}, "quant": {"recipe": "recipe-ocp", "set": ["had.size=32"], "train": {"grad.config": "softmax"}}}
+J
+if [ -z "${ASAN_OPTIONS-}${TSAN_OPTIONS-}" ] && ${CC:-cc} -shared -fPIC "$scratch/no_thread.c" -o "$scratch/no_thread.so"; then
+  accepts env LD_PRELOAD="$scratch/no_thread.so" OMP_NUM_THREADS=4 "$mxgold" train "$scratch/wide.json" -o "$scratch/one-thread" --threads 1
+  (env LD_PRELOAD="$scratch/no_thread.so" OMP_NUM_THREADS=4 "$mxgold" train "$scratch/wide.json" -o "$scratch/four-threads" --threads 4) >/dev/null 2>&1 &&
+    fail "a run of four threads starts none: the check cannot fail"
+fi

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "mxgold/file.h"
+#include "mxgold/isa.h"
 #include "train/run/blas.h"
 #include "train/run/data.h"
 #include "train/run/effects.h"
@@ -531,10 +533,18 @@ static mx_status steps(run *r, mx_error *err) {
   return status ? status : checkpoint(r, err);
 }
 
+/* Calls that are not told how many threads to use take as many as OpenMP would: no more than the run may. Returns how many those were. */
+static int hold_threads(int n) {
+  const int before = omp_get_max_threads();
+  if (n > 0) omp_set_num_threads(n < MX_MOST_THREADS ? n : MX_MOST_THREADS);
+  return before;
+}
+
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err) {
   if (!result || !options || !options->config || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   *result = (mx_train_result){.loss = NAN, .val_loss = NAN, .val_loss_fp32 = NAN, .val_accuracy = NAN, .val_accuracy_fp32 = NAN};
   run r = {.how = options, .result = result};
+  const int threads_before = hold_threads(options->n_threads);
   mx_status status = begin(&r, err);
   if (!status) status = steps(&r, err);
   mx_error late;
@@ -546,5 +556,6 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
   mxi_data_free(&r.data);
   mxi_config_free(&r.config);
   free(r.path.config), free(r.path.metrics), free(r.path.digests), free(r.path.model), free(r.path.state);
+  omp_set_num_threads(threads_before);
   return status;
 }
