@@ -122,7 +122,7 @@ accepts "$mxgold" diff two.safetensors blocks.safetensors
 edit two.safetensors blocks.safetensors "$once; del t['scales'][17]; shape['scales'] = [17]"
 refuses "mxgold: blocks.safetensors: tensor scales: 17 values of u8, expected 40 x 6 as in A" "$mxgold" diff two.safetensors blocks.safetensors
 edit two.safetensors blocks.safetensors 'meta = {}; h["tensor_scale"]["dtype"] = "I32"'
-refuses "mxgold: blocks.safetensors: tensor tensor_scale: 1 values of i32, expected one of f32, f16 or bf16" "$mxgold" diff two.safetensors blocks.safetensors
+refuses "mxgold: blocks.safetensors: tensor tensor_scale: 1 values of i32, expected one of f32, f16 or bf16, or one for each row" "$mxgold" diff two.safetensors blocks.safetensors
 # refusals
 refuses "mxgold: short.npy: 3800 values of f32, expected 40 x 96 of f32, f16 or bf16" "$mxgold" diff a.safetensors b.safetensors --input short.npy
 refuses "mxgold: --explain needs the input: --input X" "$mxgold" diff a.safetensors b.safetensors --explain
