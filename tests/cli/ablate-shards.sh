@@ -1,6 +1,6 @@
 # ablate --shard: the report of all shares is that of one call, byte for byte, for any number of shares, in any order, side by side, killed and cut at any byte.
 : "${scratch:?run by tests/run-cli.sh}"
-cd "$scratch" || exit
+mkdir "$scratch/shards" && cd "$scratch/shards" || exit # other cases leave files beside it
 python3 - <<'P'
 import json, random, struct
 random.seed(3)
