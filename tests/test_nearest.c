@@ -123,7 +123,7 @@ START_TEST(rotated_preset) {
 }
 END_TEST
 
-/* A reciprocal of 12 bits moves a few codes next to ties: no story of other thresholds, nor of fitted numbers, over a preset far off. */
+/* A reciprocal of 12 bits moves a few codes next to ties: that is named, and no story of other thresholds or of fitted numbers over a preset far off. */
 START_TEST(short_reciprocal) {
   mx_spec spec;
   box b;
@@ -147,9 +147,16 @@ START_TEST(short_reciprocal) {
   }
   ck_assert(wrong > 0 && wrong < 40);
   identify(&id, &b);
-  ck_assert(!id.exact && !id.bug.name && !id.stochastic);
+  ck_assert(!id.exact && !id.stochastic);
   ck_assert_str_eq(id.nearest, "te-nvfp4");
   ck_assert_uint_eq(id.codes_differ, wrong);
+  char fault[128];
+  ck_assert_uint_eq(id.bug.n_faults, 1);
+  mx_fault_print(fault, sizeof fault, &id.bug.fault[0]);
+  ck_assert_str_eq(fault, "all: divisor <- reciprocal bits 12");
+  ck_assert_str_eq(id.bug.preset, "te-nvfp4");
+  ck_assert_uint_eq(id.bug.preset_codes, wrong);
+  ck_assert_uint_eq(id.bug.codes + id.bug.scales + id.bug.tensor_scales, 0);
   box_close(&b);
 }
 END_TEST

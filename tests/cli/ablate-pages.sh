@@ -1,5 +1,4 @@
-# The page of `mxgold ablate --html` is the same, byte for byte, whatever else is asked for in the call: of tensors, of --gemm and of --six, with --png or
-# without, with a --state that is empty or full, and beside text, --json or --csv.
+# The page of `mxgold ablate --html` is the same, byte for byte, whatever else a call asks for: modes, --png, a --state empty or full, text, --json, --csv.
 : "${scratch:?run by tests/run-cli.sh}"
 command -v gnuplot >/dev/null || { echo "cli: ablate-pages: SKIPPED, there is no gnuplot"; return 0; }
 for mode in "" --gemm --six; do
