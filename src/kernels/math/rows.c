@@ -47,7 +47,11 @@ mx_status mx_math_row_sums(double *out, const float *x, size_t ldx, const float 
     for (size_t r = 0; r < rows; r++) out[r] = canonical(long_sum(k, x + r * ldx, y ? y + r * ldy : NULL, cols, n_threads));
     return MX_OK;
   }
-#pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1)
+  if (n_threads < 2) { /* norms ask for one row at a time: a region of one thread inside theirs costs more than the row */
+    for (size_t r = 0; r < rows; r++) out[r] = canonical(row_sum(k, x + r * ldx, y ? y + r * ldy : NULL, cols));
+    return MX_OK;
+  }
+#pragma omp parallel for schedule(static) num_threads(n_threads)
   for (size_t r = 0; r < rows; r++) out[r] = canonical(row_sum(k, x + r * ldx, y ? y + r * ldy : NULL, cols));
   return MX_OK;
 }
