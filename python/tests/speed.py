@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import sys
 import time
 
 import numpy as np
+import peak_memory
 
 import mxgold
 from mxgold import _program
@@ -116,17 +116,9 @@ def peers(x, rounds: int) -> None:
 
 
 def peak(preset: str) -> None:
-    """Memory that quantize of a 4096 x 4096 matrix takes beyond input and output, in a process of its own."""
-    code = (
-        "import numpy as np, mxgold\n"
-        "def peak(): return next(int(line.split()[1]) << 10 for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
-        "x = np.ones((4096, 4096), np.float32)\n"
-        f"mxgold.quantize(x[:64], '{preset}')\n"
-        "before = peak()\n"
-        f"q = mxgold.quantize(x, '{preset}')\n"
-        "print(peak() - before - q.nbytes)\n"
-    )
-    beyond = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    """Memory that quantize of a 4096 x 4096 matrix takes beyond input and output."""
+    grown, output = peak_memory.taken(preset)
+    beyond = grown - output
     print(f"{preset:9}  peak memory beyond input and output: {beyond / (1 << 20):.2f} MiB")
 
 

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import peak_memory
 import pytest
 from conftest import ROOT
 
@@ -95,17 +96,8 @@ def test_no_leaks(name, x):
 
 @pytest.mark.parametrize("preset", ["ocp-mxfp4", "te-nvfp4"])
 def test_peak_memory(preset):
-    """quantize takes its input, its output and 16 MiB at most. VmHWM is of this process alone; ru_maxrss may be what its parent had."""
-    code = (
-        "import numpy as np, mxgold\n"
-        "def peak(): return next(int(line.split()[1]) << 10 for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
-        "x = np.ones((4096, 4096), np.float32)\n"
-        f"mxgold.quantize(x[:64], '{preset}')\n"
-        "before = peak()\n"
-        f"q = mxgold.quantize(x, '{preset}')\n"
-        "print(peak() - before, q.nbytes)\n"
-    )
-    taken, output = map(int, subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    """quantize takes its input, its output and 16 MiB at most."""
+    taken, output = peak_memory.taken(preset)
     assert output // 2 < taken < output + (16 << 20)  # less would be no measurement
 
 
@@ -157,45 +149,8 @@ def test_fork(x):
     assert mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=4) == want
 
 
-def test_subinterpreter():
-    """The C module works in an interpreter that shares the GIL; elsewhere the import says no in one line. The package refuses: see below."""
-    inside = f"""
-import importlib.machinery, importlib.util
-try:
-    spec = importlib.util.spec_from_file_location("mxgold._core", {_core.__file__!r})
-    core = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(core)
-    assert len(core.presets()) > 100 and core.SpecBase("te-nvfp4").text()
-    print("works", flush=True)
-except ImportError as e:
-    print("refused:", e, flush=True)
-"""
-    code = f"""
-try:
-    import _interpreters as i
-except ImportError:
-    import _xxsubinterpreters as i
-for _ in range(3):
-    n = i.create()
-    i.run_string(n, {inside!r})
-    i.destroy(n)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    if "No module named" in done.stderr:
-        pytest.skip("this Python has no module of interpreters")
-    lines = done.stdout.split("\n")[:3]
-    assert done.returncode == 0 and (lines == ["works"] * 3 or all(line.startswith("refused: ") for line in lines)), done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("first", ["import mxgold", "pass"], ids=["after the first", "alone"])
-def test_the_package_in_subinterpreters(first):
-    """Refused in one line before NumPy is touched, whose second import in a process ends it (1.24 with Python 3.11). CPython 3.13 itself refuses first."""
-    inside = """
-try:
-    import mxgold
-except ImportError as e:
-    print(e, flush=True)
-"""
+def in_interpreters(inside: str, first: str = "pass") -> subprocess.CompletedProcess[str]:
+    """A process that runs `first`, then `inside` in three subinterpreters, one after the other, and prints "end"."""
     code = f"""
 {first}
 try:
@@ -211,6 +166,37 @@ print("end")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     if "No module named" in done.stderr:
         pytest.skip("this Python has no module of interpreters")
+    return done
+
+
+def test_subinterpreter():
+    """The C module works in an interpreter that shares the GIL; elsewhere the import says no in one line. The package refuses: see below."""
+    inside = f"""
+import importlib.machinery, importlib.util
+try:
+    spec = importlib.util.spec_from_file_location("mxgold._core", {_core.__file__!r})
+    core = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(core)
+    assert len(core.presets()) > 100 and core.SpecBase("te-nvfp4").text()
+    print("works", flush=True)
+except ImportError as e:
+    print("refused:", e, flush=True)
+"""
+    done = in_interpreters(inside)
+    lines = done.stdout.split("\n")[:3]
+    assert done.returncode == 0 and (lines == ["works"] * 3 or all(line.startswith("refused: ") for line in lines)), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("first", ["import mxgold", "pass"], ids=["after the first", "alone"])
+def test_the_package_in_subinterpreters(first):
+    """Refused in one line before NumPy is touched, whose second import in a process ends it (1.24 with Python 3.11). CPython 3.13 itself refuses first."""
+    inside = """
+try:
+    import mxgold
+except ImportError as e:
+    print(e, flush=True)
+"""
+    done = in_interpreters(inside, first)
     ours = "mxgold is for the main interpreter of a process: NumPy, which it needs, cannot be imported safely in a subinterpreter"
     lines = [line.replace("module mxgold._core does not support loading in subinterpreters", ours) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and lines == [ours] * 3 + ["end"], done.stdout + done.stderr

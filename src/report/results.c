@@ -86,12 +86,7 @@ static mxi_arm *arm_of(mx_report *r, const char *name, const char *reference, js
   if (!more) return NULL;
   r->arms = more;
   mxi_arm *a = &more[r->n_arms];
-  *a = (mxi_arm){.told =
-                     {
-                         .name = strdup(name),
-                         .reference = reference ? strdup(reference) : NULL,
-                     },
-                 .reference = SIZE_MAX};
+  *a = (mxi_arm){.told = {.name = strdup(name), .reference = reference ? strdup(reference) : NULL}, .reference = SIZE_MAX};
   r->n_arms++;
   return a->told.name && (!reference || a->told.reference) && read_knobs(a, knobs) ? a : NULL;
 }
