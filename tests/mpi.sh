@@ -15,19 +15,23 @@ J
 ranks() { mpirun --oversubscribe -n "$1" "$program" sweep "$scratch/sweep.json" -o "$scratch/$2" >"$scratch/said" 2>&1; }
 same() { cmp -s "$scratch/want/results.jsonl" "$scratch/$1/results.jsonl" && echo "$2: results.jsonl is the same" || { echo "$2: results.jsonl differs" >&2; exit 1; }; }
 program=$1
+# kill_a_rank JOB TENTHS COMMAND FILES: once five lines lie in FILES (a pattern), or TENTHS of a second have gone, one rank of COMMAND; then JOB is waited for.
+kill_a_rank() {
+  for _ in $(seq "$2"); do
+    sleep 0.1
+    # shellcheck disable=SC2086 # a pattern
+    [ "$(cat $4 2>/dev/null | wc -l)" -gt 4 ] && break
+  done
+  rank=$(pgrep -f "^$program $3" | tail -1) && kill -KILL "$rank" || echo "no rank was left to kill" >&2
+  if wait "$1"; then echo "mpirun did not notice the killed rank" >&2; fi
+}
 for n in 1 2 3; do
   ranks $n "by$n" || { cat "$scratch/said" >&2; exit 1; }
   same "by$n" "$n ranks"
 done
 # A rank is killed: mpirun ends the job, and the same command goes on.
 ranks 3 killed &
-job=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-  sleep 0.1
-  [ "$(cat "$scratch"/killed/journal/* 2>/dev/null | wc -l)" -gt 4 ] && break
-done
-rank=$(pgrep -f "^$program sweep $scratch/sweep.json -o $scratch/killed" | tail -1) && kill -KILL "$rank" || echo "no rank was left to kill" >&2
-wait $job && echo "mpirun did not notice the killed rank" >&2
+kill_a_rank $! 10 "sweep $scratch/sweep.json -o $scratch/killed" "$scratch/killed/journal/*"
 ranks 2 killed || { cat "$scratch/said" >&2; exit 1; }
 same killed "3 ranks, one killed, then 2"
 
@@ -59,13 +63,7 @@ for n in 1 2 3; do
   echo "ablate by $n ranks: the report is the same"
 done
 ablate 3 stopped &
-job=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  sleep 0.1
-  [ "$(cat "$scratch"/stopped/*.state 2>/dev/null | wc -l)" -gt 4 ] && break
-done
-rank=$(pgrep -f "^$program ablate $scratch/m.safetensors" | tail -1) && kill -KILL "$rank" || echo "no rank was left to kill" >&2
-wait $job && echo "mpirun did not notice the killed rank" >&2
+kill_a_rank $! 20 "ablate $scratch/m.safetensors" "$scratch/stopped/*.state"
 ablate 2 stopped || { cat "$scratch/said" >&2; exit 1; }
 cmp "$scratch/want.json" "$scratch/stopped.json" || { echo "ablate by 3 ranks, one killed, then 2: the report differs" >&2; exit 1; }
 echo "ablate by 3 ranks, one killed, then 2: the report is the same"
