@@ -20,7 +20,10 @@ __attribute__((format(printf, 2, 3))) static void say(verdict *v, const char *fo
 
 static void say_arm(verdict *v, const mx_report_arm *a) {
   const mx_mean *b = &a->behind[MX_EVAL_QUANTISED];
-  say(v, "%s (%+.4f, %.4f to %.4f)", a->name, b->mean, b->low, b->high);
+  if (isnan(b->low))
+    say(v, "%s (%+.4f)", a->name, b->mean);
+  else
+    say(v, "%s (%+.4f, %.4f to %.4f)", a->name, b->mean, b->low, b->high);
 }
 
 static void say_claims(verdict *v, const mx_report *r) {
@@ -36,7 +39,7 @@ static void say_claims(verdict *v, const mx_report *r) {
 
 size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
   verdict v = {out, size, 0};
-  size_t arms = 0, worse = 0, better = 0, lost = 0;
+  size_t arms = 0, worse = 0, better = 0, lost = 0, single = 0; /* single: one pair of runs, so a difference without an interval */
   const mx_report_arm *best = NULL, *worst = NULL;
   double least = NAN, most = NAN; /* standard deviations of references over their seeds */
   for (size_t i = 0; i < r->n_arms; i++) {
@@ -49,6 +52,7 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
     worse += a->resolved[MX_EVAL_QUANTISED] > 0;
     better += a->resolved[MX_EVAL_QUANTISED] < 0;
     if (isnan(b->mean)) continue;
+    single += isnan(b->low);
     if (!best || b->mean < best->behind[MX_EVAL_QUANTISED].mean) best = a;
     if (!worst || b->mean > worst->behind[MX_EVAL_QUANTISED].mean) worst = a;
   }
@@ -58,7 +62,8 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
   }
   say(&v,
       "Of %zu arm%s, %zu %s a higher validation loss than the reference and %zu a lower one at %g %% confidence; %zu cannot be told from it.",
-      arms, arms == 1 ? "" : "s", worse, worse == 1 ? "has" : "have", better, 100 * r->confidence, arms - worse - better);
+      arms, arms == 1 ? "" : "s", worse, worse == 1 ? "has" : "have", better, 100 * r->confidence, arms - worse - better - single);
+  if (single) say(&v, " %zu %s one pair of runs and so no interval: more seeds would tell.", single, single == 1 ? "arm has" : "arms have");
   if (best && best != worst) {
     say(&v, " The lowest difference is that of ");
     say_arm(&v, best);

@@ -76,6 +76,16 @@ P
 refuses "mxgold: --weight hadamar=1: unknown technique 'hadamar'; nearest: hadamard" "$mxgold" report "$scratch/s" --weight hadamar=1
 refuses "mxgold: --weight sr: expected TECHNIQUE=W, such as sr=0.5" "$mxgold" report "$scratch/s" --weight sr
 refuses "mxgold: --weight sr=-1: a weight of -1 for sr: expected 0 or more" "$mxgold" report "$scratch/s" --weight sr=-1
+# One seed gives differences without intervals, which the verdict says.
+cp -r "$scratch/s" "$scratch/one"
+grep '"seed": *1[,}]' "$scratch/s/results.jsonl" >"$scratch/one/results.jsonl"
+accepts "$mxgold" report "$scratch/one" --json
+python3 - "$scratch/stdout" <<'P' || fail "the verdict on one seed"
+import json, re, sys
+said = json.load(open(sys.argv[1]))["verdict"]
+assert "2 arms have one pair of runs and so no interval" in said and "; 1 cannot be told" in said and "nan" not in said, said
+assert len(re.findall(r"\([+-][0-9.]+\)", said)) == 2, said
+P
 # A last line of metrics that a kill cut off is as if it were not there; a line that is wrong and whole is said.
 id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp" and r["seed"] == 2][0])' "$scratch/s/results.jsonl")
 metrics=$scratch/s/runs/$id/metrics.jsonl
