@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "lib/run.h"
 #include "mxgold/ablate.h"
 #include "mxgold/random.h"
@@ -276,7 +278,7 @@ START_TEST(rows_are_shuffled_as_the_specification_says) {
   mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .8, .rows = ALL, .features = 3}, .train = {.batch = BATCH, .seed_data = 7}};
   mxi_data data;
   mx_error err;
-  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, NULL, &err), MX_OK);
   for (uint64_t s = 2 * EPOCH; s-- > 0;) { /* backwards: a batch does not depend on those before it */
     uint32_t order[TRAINED];
     const uint64_t i = s / EPOCH << 24 | MXI_USE_ORDER << 4 | 14;
@@ -302,6 +304,46 @@ START_TEST(rows_are_shuffled_as_the_specification_says) {
 }
 END_TEST
 
+/* A run leaves its rows to the next, which takes them if they are what it would have made, and makes its own if the seed, the data's keys or the file differ. */
+START_TEST(rows_are_kept_for_the_next_run_on_the_same) {
+  mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .8, .rows = 20, .features = 3}, .train = {.batch = 5, .seed_data = 7}};
+  c.json = json_pack("{s:{s:i}}", "data", "rows", 20);
+  mx_train_data *kept = NULL;
+  mxi_data data, alone;
+  mx_error err;
+  ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_OK);
+  const float *made = data.table.x;
+  mxi_data_batch(&data, &c, 11);
+  mxi_data_free(&data);
+  ck_assert_ptr_nonnull(kept);
+  ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_OK);
+  ck_assert_ptr_eq(data.table.x, made);
+  ck_assert_ptr_null(kept);
+  ck_assert_int_eq(mxi_data_open(&alone, &c, NULL, NULL, &err), MX_OK);
+  for (uint64_t s = 0; s < 7; s++) {
+    const mxi_batch b = mxi_data_batch(&data, &c, s), d = mxi_data_batch(&alone, &c, s);
+    ck_assert_mem_eq(b.x, d.x, 15 * sizeof(float));
+    ck_assert_mem_eq(b.y, d.y, 5 * sizeof(float));
+  }
+  mxi_data_free(&data);
+  c.train.seed_data = 8;
+  ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_OK);
+  ck_assert_mem_ne(data.table.x, alone.table.x, 60 * sizeof(float));
+  mxi_data_free(&data);
+  json_object_set_new(json_object_get(c.json, "data"), "rows", json_integer(25));
+  c.data.rows = 25;
+  ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_OK);
+  ck_assert_uint_eq(data.table.n, 25);
+  mxi_data_free(&data);
+  c.train.batch = 50; /* more than there are rows: nothing is kept of what failed */
+  ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_ERR_DATA);
+  ck_assert_ptr_null(kept);
+  mxi_data_free(&alone);
+  mx_train_data_free(kept);
+  json_decref(c.json);
+}
+END_TEST
+
 /* y = X w: rows lie on a plane through 0 whose w is that of the first `features` rows. */
 START_TEST(a_regression_is_linear) {
   enum { FEATURES = 4, ALL = 40 };
@@ -309,7 +351,7 @@ START_TEST(a_regression_is_linear) {
   mxi_data data;
   mx_error err;
   float w[FEATURES];
-  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, NULL, &err), MX_OK);
   mx_data_fill(w, 1, FEATURES, &(mx_data){0}, mxi_table_seed(&c, 0, MXI_USE_WEIGHTS));
   double squares = 0;
   for (int r = 0; r < ALL; r++) {
@@ -333,7 +375,7 @@ START_TEST(noised_points_come_from_points) {
                   .train = {.batch = BATCH, .seed_data = 3}};
   mxi_data data;
   mx_error err;
-  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, &err), MX_OK);
+  ck_assert_int_eq(mxi_data_open(&data, &c, NULL, NULL, &err), MX_OK);
   const mxi_table *t = &data.table;
   double product = 1;
   for (int i = 0; i < STEPS; i++) {
@@ -666,6 +708,7 @@ int main(void) {
   tcase_add_test(t, cross_entropy_by_differences);
   tcase_add_loop_test(t, networks_by_differences, 0, 3);
   tcase_add_test(t, rows_are_shuffled_as_the_specification_says);
+  tcase_add_test(t, rows_are_kept_for_the_next_run_on_the_same);
   tcase_add_test(t, a_regression_is_linear);
   tcase_add_loop_test(t, noised_points_come_from_points, MXI_MOONS, MXI_SWISS_ROLL + 1);
   tcase_add_loop_test(t, late_gradients_are_of_the_quantised_forward, 0, 7);

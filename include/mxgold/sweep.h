@@ -26,7 +26,7 @@
  *      sweep.json      the sweep's file
  *      results.jsonl   one line a run, in the sweep's order, made anew from all journals. It has the nine digits of metrics.jsonl and no times, so
  *                      that its bytes are the same for any number of processes, machines and interruptions.
- *  Oracle: tests/cli/sweep.sh, tests/test_sweep.c. */
+ *  Oracle: tests/cli/sweep.sh. */
 #ifndef MXGOLD_SWEEP_H
 #define MXGOLD_SWEEP_H
 
@@ -107,7 +107,7 @@ typedef struct mx_sweep_lock mx_sweep_lock;
 mx_status mx_sweep_lock_take(mx_sweep_lock **lock, const mx_sweep_options *options, mx_error *err);
 void mx_sweep_lock_free(mx_sweep_lock *lock);
 
-/** Do the runs that are not done. Processes are forked, so call it before the program uses threads of its own. A run that fails or diverges is a result
+/** Do the runs that are not done, seed by seed, so that runs with the same data follow each other. Processes are forked, so call it before the program uses threads of its own. A run that fails or diverges is a result
  *  and no error. Writes results.jsonl at the end.
  *  Returns MX_OK, MX_ERR_IO, MX_ERR_NOMEM, MX_ERR_FORMAT (a journal that is not one), MX_ERR_CONFLICT (another process does these runs).
  *  Threads: several calls, in any processes, may share a folder if they have different shards. */
@@ -124,7 +124,8 @@ mx_status mx_sweep_halve(mx_sweep_result *result, const mx_sweep *sweep, const m
 
 /* The same in parts, for programs that hand out runs in a way of their own (src/cli/sweep/mpi.c). */
 
-/** Indices of the runs of options' share that have no outcome yet, each identity once, in the sweep's order. The folder is made if need be.
+/** Indices of the runs of options' share that have no outcome yet, each identity once, seed by seed and within a seed in the
+ *  sweep's order. The folder is made if need be.
  *  left  of *n; the caller frees it with free().   Errors as for mx_sweep_execute(). */
 mx_status mx_sweep_left(size_t **left, size_t *n, const mx_sweep *sweep, const mx_sweep_options *options, mx_error *err);
 /** Do the runs whose indices take() returns, in this process, one after the other, until it returns a negative number or *options.stop is set. A run that is

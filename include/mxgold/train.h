@@ -42,6 +42,10 @@ typedef struct mx_train_step {
   double loss, lr, grad_norm;
 } mx_train_step;
 
+/** The rows or tokens that a run was trained on, kept for the next run on the same: what a sweep makes once for many runs. The zero pointer is empty. */
+typedef struct mx_train_data mx_train_data;
+void mx_train_data_free(mx_train_data *data);
+
 /** What to train, where, and whom to tell; the zero struct with config and dir is a run from the start on all processors. */
 typedef struct mx_train_options {
   const char *config;     /* path of the configuration; its relative paths are beside it */
@@ -53,6 +57,8 @@ typedef struct mx_train_options {
   int resume;                                            /* 1: continue from the state in dir, if there is one */
   int all_digests;                                       /* 1: digests.txt has a line for each parameter and output of a linear layer */
   int n_threads;                                         /* 0: all processors */
+  mx_train_data **data;                                  /* what an earlier run left, used if this run's data are the same, then this run's;
+                                                          * NULL: made for this run alone. Not for two runs at once. */
   volatile sig_atomic_t *stop;                           /* set: end after this step; may be NULL */
   void (*report)(void *self, const mx_train_step *step); /* may be NULL */
   /* Called with the keys, separated by blanks, that are on and yet change no bit of the first step. How each is tested: a training key, or a KEY=VALUE of

@@ -19,6 +19,32 @@ static int compare_runs(const void *a, const void *b) {
   return by_id ? by_id : (x > y) - (x < y);
 }
 
+/* A run by the place of its seed among the sweep's seeds, then by its own in the sweep. */
+typedef struct place {
+  size_t seed;
+  const mx_sweep_run *run;
+} place;
+
+static int compare_places(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  return x->seed != y->seed ? (x->seed > y->seed) - (x->seed < y->seed) : (x->run > y->run) - (x->run < y->run);
+}
+
+/* Seed by seed: runs of one seed train on the same data, which a process then makes once, and a call that is stopped early leaves arms that can be
+ * compared at the seeds that are done. */
+static mx_status by_seed(const mx_sweep_run **chosen, size_t n, const mx_sweep *s, mx_error *err) {
+  place *places = calloc(n + 1, sizeof *places);
+  if (!places) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t i = 0; i < n; i++) {
+    places[i].run = chosen[i];
+    while (s->runs[places[i].seed].seed != chosen[i]->seed) places[i].seed++; /* the first arm has all seeds in their order */
+  }
+  qsort(places, n, sizeof *places, compare_places);
+  for (size_t i = 0; i < n; i++) chosen[i] = places[i].run;
+  free(places);
+  return MX_OK;
+}
+
 /* done NULL: all of the share. */
 static mx_status choose(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, const mx_sweep *s, const mx_sweep_options *how,
                         const mxi_outcomes *done, mx_error *err) {
@@ -39,7 +65,7 @@ static mx_status choose(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *ru
   }
   free(sorted);
   free(again);
-  return made ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  return made ? by_seed(chosen, *n_tasks, s, err) : mx_fail(err, MX_ERR_NOMEM, "out of memory");
 }
 
 mx_status mxi_share(const mx_sweep_run ***tasks, size_t *n_tasks, size_t *runs, const mx_sweep *sweep, const mx_sweep_options *how,

@@ -31,13 +31,14 @@ static void look(void *self, const mx_train_step *s) {
 }
 
 /* mx_train_run() of a run that may have been begun. */
-static mx_status go_on(mx_train_result *result, const mx_sweep_run *r, const char *folder, limit *l, mx_error *err) {
+static mx_status go_on(mx_train_result *result, const mx_sweep_run *r, const char *folder, limit *l, mx_train_data **data, mx_error *err) {
   mx_train_options run = {.config = r->config,
                           .dir = folder,
                           .set = r->set,
                           .n_set = r->n_set,
                           .resume = 1,
                           .n_threads = 1,
+                          .data = data,
                           .stop = &l->stop,
                           .report = look,
                           .self = l};
@@ -58,7 +59,8 @@ static mx_status end_rung(const limit *l, const char *id, const char *folder, in
 }
 
 /* One run. What is the machine's fault, memory or disk, is no outcome of the run: it ends the process. *end stays NONE if it was stopped. */
-static mx_status do_run(mxi_end *end, const mx_sweep_options *how, double share, const mx_sweep_run *r, int journal, mx_error *err) {
+static mx_status do_run(mxi_end *end, const mx_sweep_options *how, double share, const mx_sweep_run *r, int journal, mx_train_data **data,
+                        mx_error *err) {
   mxi_outcome o = {.end = MXI_END_NONE};
   memcpy(o.id, r->id, sizeof o.id);
   *end = MXI_END_NONE;
@@ -69,7 +71,7 @@ static mx_status do_run(mxi_end *end, const mx_sweep_options *how, double share,
   limit l = {.call = how->stop, .share = share};
   mx_train_result result;
   mx_error why;
-  status = go_on(&result, r, folder, &l, &why);
+  status = go_on(&result, r, folder, &l, data, &why);
   if (status == MX_ERR_IO || status == MX_ERR_NOMEM) return mx_fail(err, status, "%s", why.text);
   if (!status && result.end == MX_TRAIN_INTERRUPTED) {
     if (!(share < 1 && l.steps && result.steps >= mxi_rung_steps(share, l.steps))) return MX_OK;
@@ -91,14 +93,16 @@ mx_status mxi_work(const mx_sweep *sweep, const mx_sweep_options *how, double sh
                    mx_error *err) {
   const int journal = mxi_journal_open(how->dir);
   if (journal < 0) return mx_fail(err, MX_ERR_IO, "%s/journal: %s", how->dir, strerror(errno));
+  mx_train_data *data = NULL; /* of the run before, which often has the same */
   mx_status status = MX_OK;
   while (!status && !(how->stop && *how->stop)) {
     const long index = take(self);
     mxi_end end;
     if (index < 0 || (size_t)index >= sweep->n_runs) break;
-    status = do_run(&end, how, share, &sweep->runs[index], journal, err);
+    status = do_run(&end, how, share, &sweep->runs[index], journal, &data, err);
     if (ended && end != MXI_END_NONE) atomic_fetch_add(&ended[end], 1);
   }
+  mx_train_data_free(data);
   close(journal);
   return status;
 }

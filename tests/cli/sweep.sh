@@ -154,8 +154,7 @@ for share in 0/2 2/4; do
   rc=$?
   [ $rc = 3 ] || [ $rc = 0 ] || fail "shard $share beside 1/2: exit $rc: $(cat "$scratch/why")"
 done
-kill -KILL $one
-wait $one 2>/dev/null
+{ kill -KILL $one && wait $one; } 2>/dev/null
 "$mxgold" sweep "$scratch/long.json" -o "$scratch/p" >/dev/null 2>&1 &
 one=$!
 held $one

@@ -133,7 +133,7 @@ static int exists(const char *path) {
 static mx_status begin(run *r, mx_error *err) {
   mx_status status = mxi_config_read(&r->config, r->how->config, r->how->set, r->how->n_set, err);
   const mx_exec exec = {.n_threads = r->how->n_threads};
-  if (!status) status = mxi_data_open(&r->data, &r->config, &exec, err);
+  if (!status) status = mxi_data_open(&r->data, &r->config, r->how->data, &exec, err);
   if (!status) status = make_model(r, &exec, err);
   if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
   if (!status && r->optim.ema.w) memcpy(r->optim.ema.w, r->model->w, r->model->n_values * sizeof *r->model->w);
