@@ -1,4 +1,4 @@
-/* Keeps the rows of the comparison: it counts cases and those that differ. */
+/* Keeps the rows of the comparison, with their counts of cases and of values that differ. */
 #include "hip_backend/compare/diff.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/** Declares the comparison: one row an operation, counted cases and differing ones. */
+/** Declares the comparison of a device with the emulator: one row for each operation, with counts of its cases and differences. */
 #ifndef MXH_DIFF_H
 #define MXH_DIFF_H
 
@@ -10,7 +10,7 @@
 #include "hip_backend/run/device_api.h"
 #include "mxgold/mxgold.h"
 
-/* Who says what is right: ref/ where it is linked, else the library. */
+/* What the device is compared with: ref/ if it is linked, otherwise the library. */
 struct mxh_oracle {
   const char *name;
   mx_status (*quantize)(mx_tensor *, const float *, size_t, size_t, size_t, const mx_spec *, const mx_exec *, mx_error *);
@@ -35,28 +35,28 @@ struct gfx950_rules;
 struct mxh_row {
   std::string group, operation, first; /* first: the first case that differs, or why none ran */
   uint64_t cases = 0, values = 0, differences = 0;
-  std::string note;     /* rules found on the device that the row was held to, kernels launched, what is open */
-  uint64_t not_run = 0; /* cases that the oracle refuses or the kernel is not for; the note says which */
-  uint64_t lost = 0;    /* cases that were to run and did not, since a fault ended the process: not equal */
+  std::string note;     /* the device's rules under which the row was judged, kernels launched, what is open */
+  uint64_t not_run = 0; /* cases that the oracle refuses or that the kernel does not handle; the note says which */
+  uint64_t lost = 0;    /* cases that did not run because a fault ended the process; the row does not count as equal */
   bool skipped = false;
-  bool died = false; /* the process that ran it: a fault of the device, a hang */
-  bool open = false; /* depends on a rule that has no name yet: differences are counted, not judged */
+  bool died = false; /* the process that ran it ended by a fault or hang of the device */
+  bool open = false; /* it depends on a rule that has no name yet: differences are counted but not judged */
 };
 
 struct mxh_run {
   mxh_device *dev;
   const mxh_oracle *oracle;
-  const char *hashes; /* golden/HASHES to hold digests to, or NULL */
-  uint64_t large;     /* elements to quantise beside the golden suites: 0 none */
+  const char *hashes; /* golden/HASHES to compare digests with, or NULL */
+  uint64_t large;     /* elements to quantise beside the golden suites; 0: none */
   const char *group;  /* of the rows that are added: "portable", "instruction", "native kernel" */
   std::vector<mxh_row> rows;
-  gfx950_profile *profile;  /* what native.cc found; NULL: the device is not a gfx950 */
-  const gfx950_rules *play; /* for the host runtime: the rules of the device that it plays; NULL: the suggested ones */
-  bool quick;               /* a part of the cases of each row, and of every row some: rehearsals, on the host runtime alone */
-  int first_part;           /* of a group that is taken up again after a fault: those before it are done, or died */
-  bool counting;            /* parts first_part to last_part alone, on a device that does nothing: how many cases there are */
+  gfx950_profile *profile;  /* the rules found on the device; NULL: it is not a gfx950 */
+  const gfx950_rules *play; /* for the host runtime: the rules of the device that it imitates; NULL: the suggested ones */
+  bool quick;               /* run only some cases of each row; for rehearsals, on the host runtime alone */
+  int first_part;           /* of a group that is resumed after a fault: the parts before it are done or have died */
+  bool counting;            /* only count the cases of parts first_part to last_part, on a device that does nothing */
   int last_part;
-  /* Told of what is done as it comes, for whoever watches (watch.h); may be empty. */
+  /* Called with each step, for the process that watches (watch.h); may be empty. */
   std::function<void(const mxh_row &)> row_changed;
   std::function<void(const std::string &operation, const std::string &what)> begun;
   std::function<void(int)> part_begun;
@@ -65,25 +65,25 @@ struct mxh_run {
 
 /** Every portable operation over the golden suites. False if a call failed; the row says why. */
 bool mxh_run_portable(mxh_run *run);
-/** Each of gfx950's instructions under the rules that the device shows (gfx950/profile.h), and each complete native kernel under the same rules: against
- *  the oracle where a spec's keys say them, else codes as the instruction makes them under these rules. On devices that have none of these, one skipped
- *  row for each group. False if a row that is not open differs, or a rule has no name. */
+/** Each of gfx950's instructions and each complete native kernel, under the rules found on the device (gfx950/profile.h). A kernel is
+ *  compared with the oracle if a spec's keys can express these rules, otherwise with the codes that the instructions give under them. On
+ *  other devices each group is one skipped row. False if a row that is not open differs, or a rule has no name. */
 bool mxh_run_native(mxh_run *run);
 
-/** The next part of a group, counted from 0; false if it has been run. */
+/** Begins a part of a group, counted from 0; false if it has been run already. */
 bool mxh_part(mxh_run *run, int part);
-/** What is run next, before anything of it runs: the row that a fault belongs to. */
+/** Announces what runs next, before it runs, so that a fault can be attributed to its row. */
 void mxh_begin(mxh_run *run, const std::string &operation, const std::string &what);
-/** A rule or a model that was found on the device, in a line. */
+/** Reports a rule or a model found on the device, in one line. */
 void mxh_found(mxh_run *run, const std::string &line);
-/** A whole row. */
+/** Adds a complete row. */
 void mxh_add(mxh_run *run, const mxh_row &row);
-/** A case of that row is not run: counted, and each reason said once in its note. */
+/** Counts a case of that row as not run; each reason appears once in its note. */
 void mxh_decline(mxh_run *run, const char *operation, const std::string &why);
-/** Add to the row of that name. n values were compared, `bad` differ; what: the case. */
+/** Adds a case to the row of that name: n values were compared and `bad` of them differ; what names the case. */
 void mxh_count(mxh_run *run, const char *operation, uint64_t n, uint64_t bad, const std::string &what);
 void mxh_skip(mxh_run *run, const char *operation, const std::string &why);
-/** Bytes that differ, in units of `unit` bytes. */
+/** How many units of `unit` bytes differ. */
 uint64_t mxh_differ(const void *a, const void *b, size_t n, size_t unit);
 
 #endif

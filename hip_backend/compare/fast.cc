@@ -10,7 +10,8 @@ extern "C" {
 }
 
 namespace mxh_portable {
-/* The fast kernels: every suite that fits them, long rows with special blocks among plain ones, and blocks whose elements lie far apart. */
+/* The fast kernels: every suite that fits them, long rows with special blocks among plain ones, and blocks whose elements differ widely in
+ * size. */
 void golden::fast() {
   static const char *const others[] = {"elem.zero_sign=drop_input",          "elem.zero_sign=drop_input scale.rule=even",
                                        "tensor.given=1e-38 preset=nvfp4",    "tensor.given=3e38 preset=nvfp4",
@@ -42,11 +43,11 @@ void golden::fast_suites(const std::string &of, const mx_spec *spec) {
       fast_one(name, x, rows, cols, spec);
       if (spec->scale == MX_SCALE_E8M0) both(name, x, rows / 32 * 32, cols, spec);
     } else
-      mxh_decline(run, "quantize, fast", std::string("suite ") + suite_name((suite)s) + ": its rows are no multiple of 32");
+      mxh_decline(run, "quantize, fast", std::string("suite ") + suite_name((suite)s) + ": its rows are not a multiple of 32 long");
     free(x);
   }
   std::vector<float> far(32 * 64);
-  for (size_t i = 0; i < far.size(); i++) /* quotients that underflow, of either sign, and zeros of either sign */
+  for (size_t i = 0; i < far.size(); i++) /* quotients that underflow and zeros, each of both signs */
     far[i] = (i & 1 ? -1.0f : 1.0f) * (i % 16 < 2 ? 0x1p100f : i % 7 == 0 ? 0.0f : ldexpf(1, -(int)(i * 37 % 150)));
   fast_one(of + " far apart", far.data(), 32, 64, spec);
 }
@@ -83,7 +84,7 @@ void golden::both(const std::string &name, const float *x, size_t rows, size_t c
     mxh_count(run, "quantize, both directions", 2 * rows * cols, tensors_differ(want.t, got.t) + tensors_differ(want_t.t, got_t.t), name);
 }
 
-/* Many elements: random words as they come, NaN and Inf among them, in every preset by turns; the fast kernels too where they are to be had. */
+/* Many elements: any random words, including NaN and Inf, in every preset in turn, and by the fast kernels if they take the preset. */
 void golden::large() {
   const size_t rows = 8192, cols = 4096; /* 2^25 */
   std::vector<float> x(rows * cols);
@@ -95,7 +96,7 @@ void golden::large() {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < x.size(); i++) {
       uint32_t w = mx_random(turn, MX_STREAM_DATA, i);
-      if (!wild || i / 64 % 4) w = (w & 0x80FFFFFFu) + ((100u + (uint32_t)(i / 128 % 40)) << 23 & 0x7F000000u); /* two binades a block */
+      if (!wild || i / 64 % 4) w = (w & 0x80FFFFFFu) + ((100u + (uint32_t)(i / 128 % 40)) << 23 & 0x7F000000u); /* two binades for each block */
       memcpy(&x[i], &w, 4);
     }
     tensor want(rows, cols, &spec), got(rows, cols, &spec);

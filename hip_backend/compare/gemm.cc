@@ -93,7 +93,7 @@ void golden::gemm() {
   }
 }
 
-/* Every order of summation gives these bits. */
+/* Operands for which every order of summation gives the same bits. */
 void golden::free_of_order(const std::string &name, const mx_spec *spec) {
   static const char row[] = "product, free of order, against exact";
   enum { N = 16, K = 256 };
@@ -106,8 +106,8 @@ void golden::free_of_order(const std::string &name, const mx_spec *spec) {
   o.model = MX_GEMM_EXACT;
   const mx_status status = mx_gemm_make_order_free(&a.t, &spec[0], &b.t, &spec[1], 24, 3);
   if (status)
-    return mxh_decline(run, row,
-                       name + (status == MX_ERR_UNSUPPORTED ? ": elements wider than a byte, or K leaves them no room" : ": no operands"));
+    return mxh_decline(
+        run, row, name + (status == MX_ERR_UNSUPPORTED ? ": its elements are wider than a byte, or K is too large for them" : ": no operands"));
   if (run->oracle->gemm(want.data(), N, &a.t, &spec[0], &b.t, &spec[1], &o, &err))
     return mxh_decline(run, row, name + ": model exact: " + err.text);
   for (int model : {(int)MX_GEMM_F32_BLOCK, (int)MX_GEMM_F32_SEQ}) {
@@ -120,7 +120,7 @@ void golden::free_of_order(const std::string &name, const mx_spec *spec) {
   }
 }
 
-/* A sum far below the tie that the next block makes decides it: one block of +-2^-140, then 448 * 448 + 2^-7 (or + 2^-6 more). */
+/* Ties that are decided by a sum far below them: one block of +-2^-140, then one of 448 * 448 + 2^-7 (or + 2^-6 more). */
 void golden::gemm_sticky() {
   mx_spec spec = {};
   if (mx_spec_parse(&spec, "elem=e4m3", nullptr)) abort();
@@ -143,8 +143,8 @@ void golden::gemm_sticky() {
   one_gemm("product, f32_block", "ties that a tiny sum decides", a, &spec, b, &spec, &o);
 }
 
-/* The same where the sum is divided: (3 + 3 * 2^-24 +- tiny) / 3, tiny within the bits that are divided, just below them, and far below. Then the
- * sum that only the lowest bits of what cancels leave: 1 - 1 + tiny. */
+/* The same for a sum that is divided: (3 + 3 * 2^-24 +- tiny) / 3, with tiny among the bits that are divided, just below them, and far below
+ * them. Then 1 - 1 + tiny, of which only the lowest bits remain. */
 void golden::gemm_wide_sticky() {
   mx_spec none = {}, encode = {};
   if (mx_spec_parse(&none, "elem=none", nullptr) || mx_spec_parse(&encode, "elem=e4m3 scale=fp32 scale.rule=value scale.form=encode", nullptr))

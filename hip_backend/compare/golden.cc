@@ -1,4 +1,4 @@
-/* Reads the golden suites and compares results with them, for the parts of the portable comparison. */
+/* Reads the golden suites and compares results with them, for all parts of the portable comparison. */
 #include "hip_backend/compare/portable.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Runs mxgold-hip-diff: every kernel of the backend on the device at hand, against the emulator. */
+/* Runs mxgold-hip-diff, which compares every kernel of the backend on the device at hand with the emulator. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,20 +24,22 @@ static const char usage[] =
     "       mxgold-hip-diff --rehearse N [--wrong M] [--seed N] [-j N] [-v]\n"
     "Runs every kernel of the HIP backend and, on a gfx950, each of its instructions on the device (auto: an AMD one, else an NVIDIA one, else "
     "the\n"
-    "CPU host runtime), compares each output bit with the emulator, and prints a table. Rules that no document says are not judged: they are\n"
-    "found, named, and written to DIR as gfx950@DATE.json, .spec.json and .accum. --large N quantises N more elements, all presets by turns.\n"
-    "--rehearse: the CPU host runtime plays N gfx950 with hidden rules, and M that have a wrong kernel as well; each gets the native half of "
+    "CPU host runtime), compares each output bit with the emulator, and prints a table. Rules that no document states are not judged: they "
+    "are\n"
+    "found, named, and written to DIR as gfx950@DATE.json, .spec.json and .accum. --large N quantises N more elements, with all presets in "
+    "turn.\n"
+    "--rehearse: the CPU host runtime imitates N gfx950 with hidden rules, and M that also have a wrong kernel; each runs the native half of "
     "the table.\n"
-    "--bench measures the fast kernels against the memory of the card. Reports are written after every row, by a process that is not the one "
-    "on the\n"
-    "device: a fault or a hang (--patience, 900) costs the row that it came in, which is said to have DIED, and what was left of its part: "
-    "rows "
-    "that lost cases are `cut`. What comes after goes on. --fault "
-    "plays one; --quick, with --device host alone, runs an eighth of the cases of each row.\n"
-    "Exit 0: no bit differs and every rule has a name; 1: not so; 2: trouble.\n";
+    "--bench measures the fast kernels against the memory bandwidth of the card. A separate process writes the reports after every row. A\n"
+    "fault, or a hang of more than --patience seconds (900), costs the row in which it happens, which is reported as DIED, and the rest of its "
+    "part:\n"
+    "rows that lost cases are reported as `cut`. The run then continues with the next part. --fault simulates such a fault; --quick, only with "
+    "--device\n"
+    "host, runs an eighth of the cases of each row.\n"
+    "Exit 0: no bit differs and every rule has a name; 1: a bit differs or a rule has no name; 2: the comparison could not be made.\n";
 
 namespace {
-/* The emulator on one thread where a suite is small: a team of threads for a few hundred values costs more than the values. */
+/* The emulator runs small suites on one thread, since starting a team of threads for a few hundred values costs more than computing them. */
 const mx_exec *threads_for(size_t rows, size_t cols) {
   static const mx_exec one = {.n_threads = 1, .isa_mask = 0, .first_row = 0, .amax_known = 0, .amax = 0, .workspace = NULL};
   return rows * cols < 1 << 18 ? &one : nullptr;
@@ -62,7 +64,8 @@ mx_status gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *sa, const
   return mx_gemm(d, ldd, a, sa, b, sb, &alone, err);
 }
 
-/* The device that is asked for, in run->dev. first: say what was looked for; else the row of the group does, if it does not open again. */
+/* Opens the device that is asked for, in run->dev. first: a message says what was looked for; otherwise the row of the group says that the
+ * device could not be opened again. */
 bool open_device(mxh_run *run, const char *device, bool first) {
   char why[512];
   const bool any = !strcmp(device, "auto");
@@ -72,19 +75,20 @@ bool open_device(mxh_run *run, const char *device, bool first) {
     if (run->dev) break;
     if (!any) {
       fprintf(stderr, "mxgold-hip-diff: %s\n", why);
-      if (!first) mxh_count(run, run->group, 1, 1, std::string("the device did not open again: ") + why);
+      if (!first) mxh_count(run, run->group, 1, 1, std::string("the device could not be opened again: ") + why);
       return false;
     }
     if (first) printf("hip-diff: %s\n", why);
-    if (first && !strcmp(kind, "cuda")) /* a host run is not a device run */
-      printf("hip-diff: no device that this program has kernels for: SKIPPED on silicon; the CPU host runtime runs the same kernels instead\n");
+    if (first && !strcmp(kind, "cuda")) /* a run on the host does not count as one on a device */
+      printf("hip-diff: there is no device that this program has kernels for: SKIPPED on silicon; the CPU host runtime runs the same kernels "
+             "instead\n");
   }
   if (run->dev && first) printf("device %s (%s), %s\n", mxh_name(run->dev), mxh_arch(run->dev), mxh_driver(run->dev));
   fflush(stdout);
   return run->dev != nullptr;
 }
 
-/* A whole number of first..last, to its last letter; else a line that says so. */
+/* Reads text that is nothing but a whole number from first to last; otherwise prints what was expected. */
 bool number_of(const char *option, const char *text, uint64_t first, uint64_t last, uint64_t *value) {
   char *end = nullptr;
   errno = 0;
@@ -97,13 +101,13 @@ bool fault_known(const char *fault) {
   const char *colon = strrchr(fault, ':');
   const std::string how = colon ? colon + 1 : "";
   char why[256];
-  mxh_device *host = mxh_open("host", why, sizeof why); /* every kernel is there */
+  mxh_device *host = mxh_open("host", why, sizeof why); /* the host runtime has every kernel */
   const bool known = colon && host && mxh_has(host, std::string(fault, colon).c_str()) && (how == "abort" || how == "segv" || how == "hang");
   if (!known) fprintf(stderr, "mxgold-hip-diff: --fault %s: expected a kernel's name, then :abort, :segv or :hang\n", fault);
   if (host) mxh_close(host);
   return known;
 }
-/* Before the run: a report that cannot be written costs it. What is there stays as it is. */
+/* Checked before the run, which would be wasted if its report could not be written. An existing report stays as it is. */
 bool writable(const char *option, const char *path, bool folder) {
   struct stat s;
   mx_text text;
@@ -115,20 +119,20 @@ bool writable(const char *option, const char *path, bool folder) {
     return can;
   }
   if (!strcmp(path, "-")) return fprintf(stderr, "mxgold-hip-diff: %s -: expected the name of a file\n", option), false;
-  if (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return true; /* a pipe or a device has no name to be given */
+  if (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return true; /* a pipe or a device is written to directly, not replaced */
   if (mx_text_begin(&text, path, &err)) return fprintf(stderr, "mxgold-hip-diff: %s %s\n", option, err.text), false;
   mx_text_drop(&text);
   return true;
 }
 
-/* What comes after the last row: the table, the reports, speeds, the profile. */
+/* Writes what follows the last row: the table, the reports, speeds, the profile. */
 int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std::function<bool()> &write,
            const std::function<int()> &unwritten) {
   mxh_device *dev = out->run->dev;
   const bool host = !strcmp(mxh_kind(dev), "host");
   out->whole = true;
   mxh_watch_writes(pipe);
-  const bool written = write(); /* what has been found is kept, whatever becomes of the rest */
+  const bool written = write(); /* what has been found is kept even if something below fails */
   mxh_report_print(*out);
   fflush(stdout);
   if (!written) return unwritten();
@@ -153,13 +157,13 @@ int finish(mxh_report *out, int pipe, bool bench, const char *folder, const std:
     out->bench.push_back(b);
   }
   if (bench && !write()) return unwritten();
-  if (host) printf("hip-diff: on the CPU host runtime alone; silicon: SKIPPED\n");
+  if (host) printf("hip-diff: ran only on the CPU host runtime; silicon: SKIPPED\n");
   return 0;
 }
 } // namespace
 
 int main(int argc, char **argv) {
-  signal(SIGCHLD, SIG_DFL); /* ignored by who started us, no child could be waited for */
+  signal(SIGCHLD, SIG_DFL); /* if the parent made us ignore it, we could not wait for children */
   const char *device = "auto", *json = nullptr, *html = nullptr, *folder = nullptr, *only = nullptr, *fault = nullptr;
   bool bench = false, verbose = false;
   uint64_t rehearse = 0, wrong = 0, jobs = 0, patience = 900, seed = 1;
@@ -212,11 +216,11 @@ int main(int argc, char **argv) {
 #include "hip_backend/compare/ops.def"
 #undef MXH_CHECK
   if (!known) return fprintf(stderr, "mxgold-hip-diff: --only %s: expected portable or native\n", only), 2;
-  if (run.quick && strcmp(device, "host")) /* what it leaves out no device may be said to have run */
-    return fprintf(stderr, "mxgold-hip-diff: --quick: only with --device host\n"), 2;
+  if (run.quick && strcmp(device, "host")) /* a device must not be reported to have run what this leaves out */
+    return fprintf(stderr, "mxgold-hip-diff: --quick: works only with --device host\n"), 2;
   if (rehearse || wrong) return gfx950_rehearse({&library, (int)rehearse, (int)wrong, seed, (int)jobs, verbose});
   if (fault && !fault_known(fault)) return 2;
-  if (json && html && !strcmp(json, html)) return fprintf(stderr, "mxgold-hip-diff: --html %s: is the file of --json\n", html), 2;
+  if (json && html && !strcmp(json, html)) return fprintf(stderr, "mxgold-hip-diff: --html %s: this is also the file of --json\n", html), 2;
   if ((json && !writable("--json", json, false)) || (html && !writable("--html", html, false)) ||
       (folder && !writable("--profile", folder, true)))
     return 2;
@@ -224,7 +228,7 @@ int main(int argc, char **argv) {
   mxh_report out = {&run, {}, {}, {}, {}, 0, 0, false, MXH_COMMIT, MXH_COMPILERS};
   struct timespec t0;
   clock_gettime(CLOCK_MONOTONIC, &t0);
-  mx_error why = {}; /* a report could not be written */
+  mx_error why = {}; /* why a report could not be written */
   const auto write = [&] {
     struct timespec t1;
     clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -264,9 +268,9 @@ int main(int argc, char **argv) {
       return result ? result : (int)!same;
     });
     if (status > worst) worst = status;
-    if (out.device.name.empty()) return 2; /* none: said */
+    if (out.device.name.empty()) return 2; /* there is no device; a message has said so */
   }
-  if (!out.whole) { /* the last one did not come to its end */
+  if (!out.whole) { /* the last group did not finish */
     mxh_report_print(out);
     if (!write()) return unwritten();
   }

@@ -25,17 +25,19 @@ const struct quantiser {
      "scale.rule=even had.size=16 had.sign=te elem.round=sr sr.source=amd_lfsr seed=1234567890123", TE_SIGNS},
 };
 
-/* The rules of the instructions that a complete MXFP4 kernel's codes depend on. (NaN and Inf take no code from the instruction, FP4 saturates.) */
+/* The rules of instructions on which the codes of a complete MXFP4 kernel depend. (Codes of NaN and Inf do not come from the instruction,
+ * and FP4 saturates.) */
 const struct {
   const char *rule;
-  bool stochastic; /* of these kernels alone */
+  bool stochastic; /* only stochastic kernels depend on it */
 } matters[] = {{"f32_subnormal", false}, {"scale_00", false}, {"sr_seed", true}, {"sr_next", true}, {"sr_subnormal", true}};
 
-/* What a quantiser's codes are held to. */
+/* What a quantiser's codes are compared with. */
 struct held_to {
-  bool by_key = true; /* the emulator under a spec; else gfx950_convert() under the rules found, on the emulator's scales and rotation */
-  bool open = false;  /* a rule that matters has no name */
-  std::string keys;   /* more of the spec */
+  bool by_key =
+      true; /* with the emulator under a spec; otherwise with gfx950_convert() under the rules found, on the emulator's scales and rotation */
+  bool open = false; /* a rule on which they depend has no name */
+  std::string keys;  /* more keys for the spec */
   std::string note;
 };
 
@@ -56,25 +58,25 @@ struct native {
         const std::string named = a.rule + "=" + (a.choices.empty() ? "OTHER" : gfx950_choice_name((int)i, answer, nullptr));
         const bool flush = a.rule == "f32_subnormal" && answer == GFX950_f32_subnormal_FLUSH;
         if (!a.choices.empty() && (answer == 0 || (a.rule == "f32_subnormal" && !flush)))
-          continue; /* as a spec without more keys has it, MODE being HIP's */
+          continue; /* a spec needs no key for this answer in the MODE that HIP sets */
         h.note += h.note.empty() ? "under " : ", ";
         if (a.choices.empty()) {
           h.open = true;
-          h.note += named + " (open: no answer known here)";
+          h.note += named + " (open: none of the known answers)";
         } else if (flush && !rotated) { /* a rotation comes before the instruction that flushes */
           h.keys += " flush=on";
           h.note += named + " (flush=on)";
         } else {
           h.by_key = false;
-          h.note += named + " (no key says it: codes as the instruction makes them under the rules found)";
+          h.note += named + " (no key expresses it: compared with what the instruction gives under the rules found)";
         }
       }
     }
-    if (!p) h.open = true, h.note = "no profile of the device: not judged";
+    if (!p) h.open = true, h.note = "there is no profile of the device: not judged";
     return h;
   }
 
-  /* Codes of one tensor as gfx950_convert() makes them, on the scales of `want`; blocks whose scale is NaN stay as they are. */
+  /* Replaces the codes of `want` by those that gfx950_convert() gives on its scales; blocks whose scale is NaN stay as they are. */
   void convert(mx_tensor *want, const mx_spec &spec, const float *x, size_t rows, size_t cols, size_t ld) const {
     const size_t kb = (cols + 31) / 32;
     const gfx950_env env = {0, 0, &run->profile->rules};
@@ -101,7 +103,7 @@ struct native {
         }
       }
   }
-  /* The row's note and state, once it is there. */
+  /* Sets the note and the state of a row that exists by now. */
   void mark(const std::string &row, const std::string &note, bool open) const {
     for (mxh_row &r : run->rows)
       if (r.operation == row) {
@@ -116,7 +118,7 @@ struct native {
     return false;
   }
 
-  /* One tensor, scales row by row or as amd_shuffle; [rows][cols] with stride ld. */
+  /* One tensor, [rows][cols] with stride ld, with its scales row by row or as amd_shuffle. */
   void tensor(const quantiser &q, const held_to &held, const mx_spec &spec, const std::string &name, const float *x, size_t rows, size_t cols,
               size_t ld, bool shuffled) {
     const std::string row = std::string(q.kernel) + ": " + q.operation;
@@ -171,7 +173,8 @@ struct native {
         const bool pairs = spec.elem_round == MX_ROUND_SR; /* the instruction takes two elements of one row */
         if (pairs && cases.cols % 2)
           mxh_decline(run, (std::string(q.kernel) + ": " + q.operation).c_str(),
-                      std::string("suite ") + mx_suite_name(suite) + ": the instruction takes two elements of a row, this one's are odd");
+                      std::string("suite ") + mx_suite_name(suite) +
+                          ": the instruction takes pairs of elements of a row, and its rows have an odd number");
         for (size_t i = 0; i < cases.n && cases.rows && !(pairs && cases.cols % 2) && !(run->quick && i == 4); i++)
           tensor(q, held, spec, std::string(q.keys) + " " + mx_suite_name(suite), cases.x + i * cases.rows * cases.ld, cases.rows, cases.cols,
                  cases.ld, i % 2 != 0);
@@ -181,10 +184,10 @@ struct native {
     }
   }
 
-  /* D = A B^T of MXFP4 operands; scales as amd_shuffle. free: operands whose sum is the same in every order, by the emulator's exact; sums: how the
-   * device makes its sums, or NULL: it is not known. */
+  /* D = A B^T of MXFP4 operands, with scales as amd_shuffle. free: operands whose sum is the same in every order, compared with the
+   * emulator's model exact; sums: how the device sums, or NULL if it is not known. */
   void product(const char *row, size_t M, size_t N, size_t kb, bool free, const mx_accum *sums, uint64_t seed) {
-    const size_t deep = (kb + 7) / 8 * 8, K = kb * 32; /* the kernel goes 256 of K at a time, filled with zeros */
+    const size_t deep = (kb + 7) / 8 * 8, K = kb * 32; /* the kernel takes 256 of K at a time, filled up with zeros */
     const std::string name = std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K);
     mxh_begin(run, row, name);
     const mx_spec spec = {};
@@ -252,8 +255,9 @@ struct native {
       failed(row, name);
     else {
       mxh_count(run, row, M * N, mxh_differ(want.data(), got.data(), M * N * 4, 4), name);
-      if (!sums) mark(row, "open: no model of the sums was found; held to the exact sums", true);
-      if (free && sums && want != of_any_order) mark(row, "held to the model of the sums that was found, which cuts some of these", false);
+      if (!sums) mark(row, "open: no model of the sums was found; compared with the exact sums", true);
+      if (free && sums && want != of_any_order)
+        mark(row, "compared under the model of the sums that was found, which truncates some of these", false);
     }
     for (mx_tensor &one : t) mx_tensor_free(&one);
   }
@@ -288,7 +292,7 @@ bool mxh_run_native(mxh_run *run) {
     mxh_add(run, row);
   };
   const auto found = [run](const std::string &line) { mxh_found(run, line); };
-  if (!mxh_part(run, 0) || run->counting) /* its rows come whole: none is cut */
+  if (!mxh_part(run, 0) || run->counting) /* its rows are added complete, so none is cut */
     trouble = "its process died";
   else if (gfx950_profile_run(&profile, run->dev, {play, 1, !run->quick, run->quick ? 1 : 0, doing, found, held}, &trouble))
     run->profile = &profile;

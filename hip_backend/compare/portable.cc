@@ -1,10 +1,10 @@
-/* Compares every portable operation with the oracle, by running its parts in order. */
+/* Compares every portable operation with the oracle by running the parts of the comparison in order. */
 #include "hip_backend/compare/portable.h"
 
 #include <stdio.h>
 
 namespace mxh_portable {
-/* Digest lines "HEX operation preset suite ..." of golden/HASHES. */
+/* Reads the digests, lines of "HEX operation preset suite ...", from golden/HASHES. */
 static std::map<std::string, std::string> read_hashes(const char *path) {
   std::map<std::string, std::string> all;
   FILE *f = path ? fopen(path, "r") : nullptr;

@@ -1,5 +1,4 @@
-/** Declares the portable operations over the golden suites: what their files share (golden.cc), and the parts that portable.cc runs. Internal to
- *  compare/. */
+/** Declares the parts of the comparison of portable operations over the golden suites, and what these parts share. */
 #ifndef MXH_DIFF_PORTABLE_H
 #define MXH_DIFF_PORTABLE_H
 
@@ -10,10 +9,10 @@
 #include "hip_backend/run/ops.h"
 
 namespace mxh_portable {
-/* A failed call counts as a difference: nothing passes by not running. */
+/* A failed call counts as a difference, so that nothing passes by not running. */
 bool failed(mxh_run *run, const char *operation, const std::string &what);
 
-/* Of a run's presets, suites, mixtures and kinds of outputs one in so many, by the first `turn`s that are multiples of it. */
+/* A quick run takes one in QUICK_PART of the presets, suites, mixtures and kinds of outputs: those whose `turn` is a multiple of it. */
 enum { QUICK_PART = 8 };
 inline bool left_out(const mxh_run *run, size_t turn) { return run->quick && turn % QUICK_PART; }
 
@@ -28,7 +27,7 @@ struct tensor {
 };
 uint64_t tensors_differ(const mx_tensor &a, const mx_tensor &b);
 std::string digest_of(const mx_tensor &t);
-/* "KEY=VALUE ... preset=NAME": keys over those of the preset. */
+/* Reads "KEY=VALUE ... preset=NAME": keys that override those of the preset. */
 bool read_keys(mx_spec *spec, const char *text, mx_error *err);
 
 struct golden {
@@ -36,28 +35,28 @@ struct golden {
   std::map<std::string, std::string> hashes;
 
   void digest(const char *operation, const std::string &name, const std::string &got);
-  /* One spec over one matrix: quantise, and dequantise what should have come. */
+  /* Quantises one matrix under one spec, and dequantises the expected result. */
   bool both_ways(const char *quantize, const char *dequantize, const std::string &name, const float *x, size_t rows, size_t cols, size_t ld,
                  const mx_spec *spec, bool transposed, bool digests);
 
-  /* The parts, and what they are made of. quantize.cc: */
+  /* Quantising and dequantising: */
   void presets();
   void mixtures();
   void keys();
   void steps();
-  /* values.cc: */
+  /* Numbers, maxima, rotations, single values and layouts: */
   void numbers();
   void amax();
   void hadamard();
   void codec();
   void layouts();
-  /* fast.cc: */
+  /* The fast kernels and large matrices: */
   void fast();
   void fast_suites(const std::string &of, const mx_spec *spec);
   void fast_one(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
   void both(const std::string &name, const float *x, size_t rows, size_t cols, const mx_spec *spec);
   void large();
-  /* gemm.cc: */
+  /* Products: */
   void one_gemm(const char *operation, const std::string &name, const tensor &a, const mx_spec *sa, const tensor &b, const mx_spec *sb,
                 const mx_gemm_options *o);
   void gemm();

@@ -10,7 +10,6 @@ extern "C" {
 }
 
 namespace mxh_portable {
-/* One spec over one matrix: quantise, and dequantise what should have come. */
 bool golden::both_ways(const char *quantize, const char *dequantize, const std::string &name, const float *x, size_t rows, size_t cols,
                        size_t ld, const mx_spec *spec, bool transposed, bool digests) {
   const size_t r = transposed ? cols : rows, c = transposed ? rows : cols;
@@ -62,7 +61,7 @@ void golden::presets() {
   }
 }
 
-/* Keys in mixtures that nobody thought of: those of tests/test_quantize.c, fewer of them. */
+/* Random mixtures of keys, drawn as in tests/test_quantize.c, but fewer of them. */
 void golden::mixtures() {
   const int MIXTURES = run->quick ? 250 / QUICK_PART : 250;
   static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
@@ -78,7 +77,7 @@ void golden::mixtures() {
     free(x);
     i++;
   }
-  /* And what people rarely give, on data at the ends of its types. */
+  /* Then keys that are rarely used, on data at the ends of the ranges of their types. */
   for (int i = 0; i < 2 * MIXTURES;) {
     mx_spec spec;
     if (!mixtures_draw_odd(&spec, &state)) continue;
@@ -91,7 +90,7 @@ void golden::mixtures() {
   }
 }
 
-/* Keys that no preset has, and every preset transposed: on the small suites. */
+/* On the small suites: keys that no preset has, and every preset transposed. */
 void golden::keys() {
   static const struct {
     const char *operation, *keys;
@@ -194,7 +193,7 @@ void golden::keys() {
     both_ways("quantize, transposed", nullptr, std::string(p->name) + " tails", x, rows_n, cols, cols, &spec, true, false);
     free(x);
   }
-  mx_spec given = {}; /* bits from an input tensor */
+  mx_spec given = {}; /* the random bits come from an input tensor */
   if (mx_spec_parse(&given, "elem.round=sr sr.source=given sr.bits=7", nullptr)) return;
   size_t rows_n, cols;
   const mx_spec nearest = {};
@@ -206,8 +205,8 @@ void golden::keys() {
   free(x);
 }
 
-/* Block maxima at each step of the rules of E8M0 scales: 64 floats to either side of every power of two (log2f rounds some of them there), and
- * three around the ties of amax / 6. Blocks of two, the second element 0. */
+/* Block maxima at each step of the rules for E8M0 scales: 64 floats on either side of every power of two (to which log2f rounds some of
+ * them), and three around the ties of amax / 6. Blocks have two elements, of which the second is 0. */
 void golden::steps() {
   static const char *const specs[] = {"scale.rule=floor scale.log2=log2f",
                                       "scale.rule=ceil scale.log2=log2f",

@@ -1,5 +1,5 @@
-/* Plays devices with hidden rules, a process each, since the host runtime has one set of lanes. Each is given hip-diff's own table of instructions
- * and native kernels. */
+/* Imitates devices with hidden rules and runs hip-diff's table of instructions and native kernels on each, in a process of its own, since
+ * the host runtime has only one set of lanes. */
 #include "hip_backend/compare/rehearse.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct chance {
   }
 };
 
-/* Sums of a candidate, or of parameters that are in no table. */
+/* Draws a way of summing: that of a candidate, or parameters that are in no table. */
 mx_accum drawn_sums(chance *c, std::string *text) {
   static const char *const rows[] = {"cdna4_like_cdna3",      "cdna4_like_cdna3_rz", "cdna4_block32",
                                      "cdna4_block32_evenodd", "cdna4_whole",         "cdna4_exact32"};
@@ -53,7 +53,8 @@ mx_accum drawn_sums(chance *c, std::string *text) {
   }
 }
 
-/* A device of its own: every rule by chance; sums of one kind for all types, or FP4 by FP4 in another way: a slight departure, or one of its own. */
+/* Draws a device: every rule at random; one way of summing for all types, or a different one for FP4 by FP4, which is a slight variation or
+ * drawn separately. */
 gfx950_rules drawn(uint64_t seed, std::string *sums) {
   chance c = {seed * 2 + 88172645463325252u};
   gfx950_rules r = gfx950_rules_default();
@@ -78,7 +79,7 @@ gfx950_rules drawn(uint64_t seed, std::string *sums) {
   return r;
 }
 
-/* Kernels that are wrong in a way that no rule describes. row: as hip-diff's table begins it. */
+/* Kernels that are wrong in a way that no rule describes. row: how the name of the row in hip-diff's table begins. */
 const struct wrong_kernel {
   const char *kernel, *row, *what;
 } wrong_kernels[] = {
@@ -90,7 +91,7 @@ const struct wrong_kernel {
 };
 enum { WRONG_KERNELS = sizeof wrong_kernels / sizeof *wrong_kernels };
 
-/* The host runtime with such a kernel. */
+/* The host runtime with one wrong kernel. */
 struct wrong_device : mxh_passing_device {
   const wrong_kernel *wrong;
   wrong_device(mxh_device *d, const wrong_kernel *w) : mxh_passing_device(d), wrong(w) {}
@@ -123,10 +124,10 @@ struct wrong_device : mxh_passing_device {
   }
 };
 
-/* Columns of the table: rules that specs, books and comments disagree on most. */
+/* The columns of the table: rules on which documents and source comments disagree most. */
 const char *const SHOWN[] = {"nan_fp4", "scale_ff", "f32_subnormal", "sr_seed", "sr_next", "sr_subnormal", "sr8_round", "mfma_scale_ff"};
 
-/* Runs in a process of its own; its line of the table goes to f. */
+/* Rehearses one device in its own process, and writes its line of the table to f. */
 int one(const gfx950_rehearsal &r, int index, FILE *f) {
   char why[256];
   std::string sums;
@@ -142,7 +143,7 @@ int one(const gfx950_rehearsal &r, int index, FILE *f) {
   const bool passed = mxh_run_native(&run);
   if (!run.profile) return fprintf(f, "hip-rehearse: %s\n", run.rows.empty() ? "no rows" : run.rows[0].first.c_str()), 2;
   const gfx950_profile &p = *run.profile;
-  /* Each hidden answer is among those found; where there are several, they give the same bits on this device, which the rows confirm. */
+  /* Each hidden answer must be among those found; several answers may give the same bits on this device, which the rows confirm. */
   int missed = 0;
   std::string notes;
   fprintf(f, "%6d", index + 1);
@@ -163,7 +164,7 @@ int one(const gfx950_rehearsal &r, int index, FILE *f) {
     for (const char *shown : SHOWN)
       if (a.rule == shown) fprintf(f, " %-13s", said);
   }
-  /* The rows of the table: those of the wrong kernel are to differ, no other. */
+  /* The rows of the table: exactly those of the wrong kernel must differ. */
   int equal = 0, differ = 0, other = 0, noticed = 0;
   for (const mxh_row &row : run.rows) {
     const bool differs = row.differences && !row.open, its = wrong && row.operation.compare(0, strlen(wrong->row), wrong->row) == 0;
@@ -228,7 +229,7 @@ int gfx950_rehearse(const gfx950_rehearsal &r) {
     if (pid < 0 && errno != EINTR) return perror("hip-rehearse"), 2;
     for (child &c : children)
       if (c.pid == pid) c.ended = true, c.status = status, running--;
-    for (; printed < (int)children.size() && children[(size_t)printed].ended; printed++) { /* in order */
+    for (; printed < (int)children.size() && children[(size_t)printed].ended; printed++) { /* printed in order */
       const child &c = children[(size_t)printed];
       char line[1024];
       rewind(c.said);

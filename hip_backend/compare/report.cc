@@ -1,4 +1,4 @@
-/* Writes what hip-diff found: a table with a row for each operation, and the same as JSON. */
+/* Writes what hip-diff found as a table with a row for each operation, as JSON and as HTML. */
 #include "hip_backend/compare/report.h"
 
 #include <jansson.h>
@@ -13,7 +13,7 @@ namespace {
 const char *verdict(const mxh_row &r) {
   return r.died ? "DIED" : r.skipped ? "skipped" : !r.differences ? r.lost ? "cut" : "equal" : r.open ? "open" : "DIFFERS";
 }
-/* Cases that ran, and of how many where some were lost. */
+/* The number of cases that ran, and out of how many if some were lost. */
 std::string cases_of(const mxh_row &r) { return std::to_string(r.cases) + (r.lost ? "/" + std::to_string(r.cases + r.lost) : ""); }
 
 std::string now(const char *format) {
@@ -65,17 +65,18 @@ void mxh_report_print(const mxh_report &report) {
   if (open) printf("%llu open, ", open);
   if (died) printf("%llu DIED, ", died);
   if (cut) printf("%llu cut (cases run/expected), ", cut);
-  printf("%llu skipped; %llu cases of them not run (the rows say why); %.1f s, %.1f of them in calls of the device\n", skipped, not_run,
-         report.seconds, report.device_seconds);
-  if (!report.run->profile && !report.found.empty()) printf("rules that no document says, as far as they were found:\n");
+  printf("%llu skipped; %llu cases not run (the rows say why); %.1f s, %.1f of them in calls of the device\n", skipped, not_run, report.seconds,
+         report.device_seconds);
+  if (!report.run->profile && !report.found.empty()) printf("rules that no document states, as far as they were found:\n");
   for (size_t i = 0; !report.run->profile && i < report.found.size(); i++) printf("  %s\n", report.found[i].c_str());
   if (!report.run->profile) return;
-  printf("rules that no document says, as this device has them%s:\n", silicon(report) ? "" : " (the host runtime plays the suggested ones)");
+  printf("rules that no document states, as found on this device%s:\n",
+         silicon(report) ? "" : " (the host runtime imitates the suggested ones)");
   gfx950_profile_print(*report.run->profile, false);
 }
 
 mx_status mxh_report_json(const mxh_report &report, const char *path, mx_error *err) {
-  mx_text text; /* beside it under a name of this process's own: another run, or a child, may write the same report */
+  mx_text text; /* written under a name of this process's own first, since another run or a child may write the same report */
   if (const mx_status status = mx_text_begin(&text, path, err)) return status;
   json_t *o = json_object(), *operations = json_array(), *bench = json_array();
   json_object_set_new(o, "format", json_string("mxgold hip-diff 1"));
@@ -128,18 +129,17 @@ mx_status mxh_report_html(const mxh_report &report, const char *path, mx_error *
             html_text(r.note).c_str());
   fprintf(f, "</table>\n");
   if (!report.bench.empty()) {
-    fprintf(f, "<h2>Speed, bytes read and written a second</h2>\n<table><tr><th>preset<th>quantize<th>dequantize<th>copy\n");
+    fprintf(f, "<h2>Speed, bytes read and written per second</h2>\n<table><tr><th>preset<th>quantize<th>dequantize<th>copy\n");
     for (const mxh_bench_row &b : report.bench)
       fprintf(f, "<tr><td>%s<td class=n>%.3g<td class=n>%.3g<td class=n>%.3g\n", b.preset.c_str(), b.quantize, b.dequantize, b.copy);
     fprintf(f, "</table>\n");
   }
   if (const gfx950_profile *p = report.run->profile) {
-    fprintf(f, "<h2>Rules that no document says%s</h2>\n<table><tr><th>rule<th>answer<th>meaning<th>evidence\n",
-            silicon(report) ? "" : ", as the host runtime plays them");
+    fprintf(f, "<h2>Rules that no document states%s</h2>\n<table><tr><th>rule<th>answer<th>meaning<th>evidence\n",
+            silicon(report) ? "" : ", as the host runtime imitates them");
     for (size_t i = 0; i < p->answers.size(); i++) {
       const gfx950_answer &a = p->answers[i];
-      const char *says = "none of the answers known here",
-                 *name = a.choices.empty() ? "other" : gfx950_choice_name((int)i, a.choices[0], &says);
+      const char *says = "none of the known answers", *name = a.choices.empty() ? "other" : gfx950_choice_name((int)i, a.choices[0], &says);
       fprintf(f, "<tr><td>%s<td>%s<td>%s<td>%s\n", html_text(a.rule).c_str(), name, html_text(says).c_str(), html_text(a.evidence).c_str());
     }
     for (const gfx950_sums &s : p->sums)
@@ -147,7 +147,7 @@ mx_status mxh_report_html(const mxh_report &report, const char *path, mx_error *
     fprintf(f, "</table>\n");
   }
   if (!report.run->profile && !report.found.empty()) {
-    fprintf(f, "<h2>Rules that no document says, as far as they were found</h2>\n<ul>\n");
+    fprintf(f, "<h2>Rules that no document states, as far as they were found</h2>\n<ul>\n");
     for (const std::string &line : report.found) fprintf(f, "<li>%s\n", html_text(line).c_str());
     fprintf(f, "</ul>\n");
   }

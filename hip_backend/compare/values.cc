@@ -11,7 +11,7 @@ extern "C" {
 #include "mxgold/rcp.h"
 
 namespace mxh_portable {
-/* Every fraction in one binade and a few in each; quotients whose operands have all 53 bits, by integers. */
+/* The reciprocal of every fraction in one binade and of a few in each; quotients of 53-bit operands, compared with integer arithmetic. */
 void golden::numbers() {
   static const char row[] = "reciprocal of sm_90, quotient to odd";
   static const struct {
@@ -49,7 +49,7 @@ void golden::numbers() {
     const uint64_t a = (uint64_t)ldexp(frexp(fabs(x[2 * i]), &ea), 53), b = (uint64_t)ldexp(frexp(fabs(x[2 * i + 1]), &eb), 53);
     const unsigned __int128 top = (unsigned __int128)a << 64, whole = top / b;
     frexp((double)(uint64_t)(whole >> 32), &eq);
-    const int shift = eq + 32 - 53; /* 53 bits are kept; what is cut makes the last one odd */
+    const int shift = eq + 32 - 53; /* 53 bits are kept; the last one is made odd if anything is cut */
     const uint64_t kept = (uint64_t)(whole >> shift) | ((whole << (128 - shift)) != 0 || whole * b != top);
     const double q = copysign(ldexp((double)kept, shift - 64 + ea - eb), x[2 * i] * x[2 * i + 1]);
     bad += memcmp(&q, &y[i], 8) != 0;
@@ -102,10 +102,10 @@ void golden::hadamard() {
       }
 }
 
-/* Single values: every format of up to 16 bits, every rounding of single values. */
+/* Single values in every format of up to 16 bits, with every rounding. */
 void golden::codec() {
   std::vector<float> x;
-  for (uint32_t i = 0; i < 4096; i++) { /* all exponents and signs, mantissas at ties and beside */
+  for (uint32_t i = 0; i < 4096; i++) { /* all exponents and signs, with mantissas at ties and next to them */
     static const uint32_t low[] = {0, 1, 0x7FFFFF, 0x400000, 0x3FFFFF, 0x400001, 0x600000, 0x5FFFFF};
     uint32_t bits = (i / 8 % 256) << 23 | low[i % 8] | (i / 2048) << 31;
     float v;

@@ -1,5 +1,5 @@
-/* Runs groups of rows in processes of their own, and passes messages between them: a line a message, its fields between tabs. A line a message, its
- * fields between tabs. */
+/* Runs groups of rows in processes of their own, and passes messages to their parent: each message is a line whose fields are separated by
+ * tabs. */
 #include "hip_backend/compare/watch.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ void tell_row(int pipe, const mxh_row &r) {
 
 struct watched : mxh_passing_device {
   int pipe;
-  double seconds = 0;  /* in calls that wait for the device */
-  std::string at, how; /* the kernel that faults, and in what way */
+  double seconds = 0;  /* spent in calls that wait for the device */
+  std::string at, how; /* the kernel at which a fault is simulated, and its kind */
   watched(mxh_device *d, int to, const char *fault) : mxh_passing_device(d), pipe(to) {
     const char *colon = fault ? strrchr(fault, ':') : nullptr;
     if (colon) at.assign(fault, colon), how = colon + 1;
@@ -109,7 +109,7 @@ struct idle : mxh_device {
   }
 };
 
-/* What the parent knows of its child. */
+/* What the parent knows about its child. */
 struct heard {
   const mxh_watch &watch;
   int pipe; /* to the child */
@@ -140,7 +140,7 @@ struct heard {
     } else if (m[0] == "seconds" && m.size() == 2) {
       report.device_seconds += atof(m[1].c_str());
     } else if (m[0] == "writes") {
-      send(pipe, "", 1, MSG_NOSIGNAL); /* to a child that may be gone */
+      send(pipe, "", 1, MSG_NOSIGNAL); /* MSG_NOSIGNAL, since the child may be gone */
     } else if (m[0] == "whole") {
       report.whole = true;
     } else if (m[0] == "row" && m.size() == 11) {
@@ -149,13 +149,14 @@ struct heard {
       if (is_new) report.rows.push_back({}), r = &report.rows.back();
       r->operation = m[1], r->group = m[2], r->cases = number(m[3]), r->values = number(m[4]), r->differences = number(m[5]);
       r->not_run = number(m[6]), r->skipped = m[7] == "1", r->open = m[8] == "1", r->first = m[9], r->note = m[10];
-      if (is_new && !report.whole) watch.write(); /* the rows before it are complete */
+      if (is_new && !report.whole) watch.write(); /* a new row means that those before it are complete */
     }
   }
   void died(const std::string &how) {
     if (operation.empty()) operation = group, what = "before its first row";
-    if (watch.report->whole) { /* the report is on the disk, with a profile that the parent has not */
-      fprintf(stderr, "mxgold-hip-diff: the report is whole; after it %s (%s) %s\n", operation.c_str(), what.c_str(), how.c_str());
+    if (watch.report->whole) { /* the report that is on the disk has a profile, which the parent does not have */
+      fprintf(stderr, "mxgold-hip-diff: the report is complete; after it was written, %s (%s) %s\n", operation.c_str(), what.c_str(),
+              how.c_str());
       return;
     }
     mxh_row *r = row(operation);
@@ -166,13 +167,13 @@ struct heard {
       r->group = group;
     }
     r->died = true;
-    r->first = how + (kernel.empty() ? ", no kernel of it launched yet" : ", the last kernel launched was " + kernel) + "; case " + what +
-               (r->first.empty() ? "" : "; " + r->first);
+    r->first = how + (kernel.empty() ? ", before any of its kernels was launched" : ", the last kernel launched was " + kernel) + "; case " +
+               what + (r->first.empty() ? "" : "; " + r->first);
     fprintf(stderr, "mxgold-hip-diff: %s: %s\n", operation.c_str(), r->first.c_str());
   }
 };
 
-/* A process in the hands of a driver may not end when killed: it is not waited for then. */
+/* Waits for a process, but not for ever: one that is stuck in a driver may not end even when it is killed. */
 bool ended(pid_t pid, int *status, int seconds) {
   for (int i = 0; i < 10 * seconds; i++) {
     const pid_t p = waitpid(pid, status, WNOHANG);
@@ -205,10 +206,10 @@ void mxh_watch_whole(int pipe) { tell(pipe, {"whole"}); }
 void mxh_watch_doing(int pipe, const std::string &operation, const std::string &what) { tell(pipe, {"begin", operation, what, ""}); }
 
 typedef std::function<int(mxh_run *, int pipe)> body_fn;
-/* What is run in a child, with `pipe` to its parent. */
+/* Runs in the child; `to` is its end of the connection to the parent. */
 static void child(const mxh_watch &watch, const char *group, const body_fn &body, int to, mxh_run run, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  /* nobody is left to be told */
-  if (getppid() != parent) _exit(2); /* since before that */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  /* without its parent, nobody reads what it finds */
+  if (getppid() != parent) _exit(2); /* the parent was gone before that call */
   run.group = group;
   run.row_changed = [to](const mxh_row &r) { tell_row(to, r); };
   if (!run.counting) {
@@ -222,7 +223,8 @@ static void child(const mxh_watch &watch, const char *group, const body_fn &body
   _exit(result);
 }
 
-/* Cases that a part, or all parts from it on, would have had: those that did not come are lost. False: they could not be counted. */
+/* Counts the cases that the part that died, or all parts from it on, would have had, and marks those that did not run as lost. False: they
+ * could not be counted. */
 static bool mark_lost(const mxh_watch &watch, const char *group, const body_fn &body, heard *h, bool all) {
   int ends[2], status = 0;
   fflush(stdout);
@@ -261,13 +263,13 @@ static bool mark_lost(const mxh_watch &watch, const char *group, const body_fn &
       r->operation = name, r->group = m[2];
     }
     r->lost += expected - had;
-    const std::string by = "cut by what became of " + h->operation;
+    const std::string by = "cut by the end of " + h->operation;
     if (!r->died) r->note += (r->note.empty() ? "" : "; ") + by;
   }
   return f && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
 }
 
-/* One process, from that part on. next: the part to go on with after a fault, or -1. */
+/* Runs one process from that part on. next: the part with which to continue after a fault, or -1. */
 static int one_child(const mxh_watch &watch, const char *group, const body_fn &body, int first_part, int *next) {
   int ends[2], status = 0;
   *next = -1;
@@ -305,18 +307,18 @@ static int one_child(const mxh_watch &watch, const char *group, const body_fn &b
   const bool is_gone = hangs ? ended(pid, &status, 10) : waitpid(pid, &status, 0) == pid;
   const bool by_itself = !hangs && is_gone && WIFEXITED(status) && WEXITSTATUS(status) <= 2;
   if (by_itself) return WEXITSTATUS(status);
-  h.died(hangs ? "no word for " + std::to_string(watch.patience) + " s, ended" + (is_gone ? "" : " in vain")
+  h.died(hangs ? "no message for " + std::to_string(watch.patience) + " s, killed" + (is_gone ? "" : " without effect")
          : is_gone && WIFSIGNALED(status)
              ? std::string("ended by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")"
              : "ended with status " + std::to_string(WEXITSTATUS(status)));
   if (!watch.report->whole) watch.write();
   if (!watch.report->whole && h.part >= first_part) {
     if (!mark_lost(watch, group, body, &h, hangs))
-      fprintf(stderr, "mxgold-hip-diff: which rows lost cases with %s could not be counted: those of its part may be cut\n",
+      fprintf(stderr, "mxgold-hip-diff: the cases lost with %s could not be counted: other rows of its part may be cut too\n",
               h.operation.c_str());
     watch.write();
   }
-  if (!hangs && !watch.report->whole && h.part >= first_part) *next = h.part + 1; /* a device that hangs is not asked again */
+  if (!hangs && !watch.report->whole && h.part >= first_part) *next = h.part + 1; /* after a hang the device is not used again */
   return 2;
 }
 

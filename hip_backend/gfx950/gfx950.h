@@ -1,9 +1,10 @@
-/** Declares the native kernels of gfx950 as a host program sees them: a table of instructions and the arguments of their kernels.
+/** Declares the native kernels of gfx950 for host programs: a table of instructions and the arguments of their kernels.
  *
- *  Kernel of a conversion: gfx950_NAME_sN, N the value of the select operand; arguments gfx950_convert_args; one case a lane.
- *  Kernel of a product: gfx950_NAME_aX_bY_sN, X and Y the format codes (cbsz, blgp), N = byte of A's scale + 4 * byte of B's; one tile a wave of 64
- *  lanes, blocks of 64; arguments gfx950_mfma_args, operands as the registers of each lane (layout.h says what lies where).
- *  The rows are formats/gfx950.def.   Oracle: hip_backend/tests/test_gfx950.cc (host runtime), tools/check-gfx950.py (disassembly). Not run on silicon. */
+ *  The kernel of a conversion is gfx950_NAME_sN, where N is the value of the select operand; its arguments are gfx950_convert_args; each lane
+ *  does one case. The kernel of a product is gfx950_NAME_aX_bY_sN, where X and Y are the format codes (cbsz, blgp) and N = byte of A's scale +
+ *  4 * byte of B's; each wave of 64 lanes does one tile, in blocks of 64; its arguments are gfx950_mfma_args, with operands as the registers of
+ *  each lane (layout.h says which element lies where). The rows are those of formats/gfx950.def.
+ *  Oracle: hip_backend/tests/test_gfx950.cc (host runtime), tools/check-gfx950.py (disassembly). Not run on silicon. */
 #ifndef MXH_GFX950_H
 #define MXH_GFX950_H
 
@@ -47,7 +48,7 @@ typedef enum gfx950_type {
   GFX950_NONE
 } gfx950_type;
 
-/* Words of 32 bits that a case of a conversion takes: from x, and of out. */
+/* How many 32-bit words a case of a conversion reads from x and writes to out. */
 #define GFX950_BITS_F32 32
 #define GFX950_BITS_F16 16
 #define GFX950_BITS_BF16 16
@@ -63,7 +64,7 @@ typedef enum gfx950_type {
 #define GFX950_OUT_PRNG(wide, lanes) 1
 #define GFX950_OUT_MFMA(wide, lanes) 0
 
-/* Does the destination keep a part of what it was? Then out is read as well as written. */
+/* Whether the destination keeps a part of its old value; out is then read as well as written. */
 enum {
   GFX950_OLD_PK4_F32 = 1,
   GFX950_OLD_PK4_V2 = 1,
@@ -91,12 +92,12 @@ enum {
 
 /* Parts of the wave's MODE register that the kernels set before the instruction; 0 is what HIP sets. */
 enum {
-  GFX950_MODE_OVFL = 1, /* FP16_OVFL: FP8 past the largest becomes the largest */
+  GFX950_MODE_OVFL = 1, /* FP16_OVFL: FP8 values past the largest become the largest */
   GFX950_MODE_FLUSH = 2 /* FP_DENORM: binary32 subnormals are read as zero */
 };
 
 struct gfx950_rules;
-/** What a kernel runs under. rules is for the host runtime: the device it plays (host.h); a device ignores it. */
+/** What a kernel runs under. rules tells the host runtime which device to imitate (host.h); a device ignores it. */
 typedef struct gfx950_env {
   uint32_t mode, reserved;
   const struct gfx950_rules *rules;
@@ -114,7 +115,7 @@ typedef struct gfx950_row {
   gfx950_form form;
   gfx950_type wide, elem;
   int lanes, selects;
-  int words_x, words_out; /* 32-bit words a case; 0 for products */
+  int words_x, words_out; /* 32-bit words per case; 0 for products */
   int has_old;
 } gfx950_row;
 

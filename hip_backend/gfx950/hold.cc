@@ -1,4 +1,4 @@
-/* Holds every instruction to the rules that were found. */
+/* Checks every instruction against the rules that were found. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ uint32_t wide_value(generator *g, int wide, unsigned byte) {
   const unsigned kind = g->below(8);
   if (kind == 0)
     v = specials[g->below(9)] | sign;
-  else if (kind < 7) { /* near the scale; few bits, for ties */
+  else if (kind < 7) { /* near the scale, with few bits so that ties occur */
     int e = (int)byte + (int)g->below(kind < 5 ? 12 : 24) - (kind < 5 ? 6 : 18);
     e = e < 0 ? 0 : e > 254 ? 254 : e;
     v = sign | (uint32_t)e << 23 | (g->below(2) ? g->next() & 0x7FFFFF : (g->next() & 0x700000) | g->below(3));
@@ -29,7 +29,7 @@ uint32_t wide_value(generator *g, int wide, unsigned byte) {
   return kind == 7 ? v >> 16 : (uint32_t)mx_encode(mx_operand_format(MX_OPERAND_F16), (double)f, &how, 0);
 }
 
-/* A float in the type that an instruction takes, to nearest. */
+/* A float rounded to nearest in the type that an instruction takes. */
 uint32_t wide_of(int wide, float v) {
   mx_encoding how = {};
   how.overflow = MX_OVERFLOW_IEEE;
@@ -41,8 +41,8 @@ uint32_t wide_of(int wide, float v) {
   return (uint32_t)mx_encode(mx_operand_format(wide == GFX950_F16 ? MX_OPERAND_F16 : MX_OPERAND_BF16), (double)v, &how, 0);
 }
 
-/* A suite of gen as cases of one conversion: narrowing gets the numbers with the scales that the emulator gives their blocks, widening the codes that
- * it makes of them. The select operand goes round. */
+/* Turns a suite of gen into cases of one conversion: narrowing gets the numbers with the scales that the emulator gives their blocks,
+ * widening gets the codes that the emulator makes of them. The select operand takes its values in turn. */
 bool hold_suite(gfx950_profile *out, device *d, int index, int suite, gfx950_held *h, generator *g) {
   const gfx950_row &row = row_of(index);
   const bool narrow = row.kind == GFX950_NARROW || row.kind == GFX950_SR;

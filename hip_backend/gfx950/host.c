@@ -1,4 +1,4 @@
-/* Computes the conversions of gfx950 under a set of rules, in integers. host_mfma.c has the products. */
+/* Computes the conversions of gfx950 under a set of rules, in integer arithmetic. */
 #include "host.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ void gfx950_rules_sums(gfx950_rules *rules, const mx_accum *accum) {
 
 typedef struct type_row {
   int bits, man, bias;
-  uint32_t max, inf, nan; /* codes without the sign; 0: there is none */
+  uint32_t max, inf, nan; /* codes without the sign; 0: the type has none */
 } type_row;
 static const type_row types[] = {
     [GFX950_E4M3] = {8, 3, 7, 0x7E, 0, 0x7F},
@@ -69,10 +69,10 @@ static const type_row types[] = {
     [GFX950_F32] = {32, 23, 127, 0x7F7FFFFF, 0x7F800000, 0x7FC00000},
 };
 
-/* sign, and fraction * 2^exp with the fraction's first bit at `man` of its type (so it is normalised); zero: fraction 0. */
+/* A sign and fraction * 2^exp, normalised so that the first bit of the fraction is bit `man` of its type; zero has fraction 0. */
 typedef struct number {
   int sign, inf, nan, exp;
-  uint32_t fraction, payload; /* payload: mantissa field of a NaN */
+  uint32_t fraction, payload; /* payload: the mantissa field of a NaN */
 } number;
 
 static number read_number(int type, uint32_t code) {
@@ -94,7 +94,7 @@ static number read_number(int type, uint32_t code) {
   return x;
 }
 
-/* How many units 2^shift are in `fraction`, to nearest even. shift may be anything. */
+/* fraction / 2^shift, rounded to nearest even, for any shift. */
 static uint64_t nearest(uint64_t fraction, int shift) {
   if (shift <= 0) return fraction << -shift;
   if (shift > 62) return 0;
@@ -102,7 +102,7 @@ static uint64_t nearest(uint64_t fraction, int shift) {
   return units + (rest > half || (rest == half && units & 1));
 }
 
-/* Which rules a stochastic conversion follows. Rules of one kind have the same numbers for the same choices (formats/gfx950_rules.def). */
+/* The rules that a stochastic conversion follows. Rules of one kind number the same choices alike (formats/gfx950_rules.def). */
 typedef struct sr_rules {
   int seed, subnormal, round, wrap, carry;
 } sr_rules;
@@ -112,7 +112,7 @@ static sr_rules sr_rules_of(const gfx950_rules *r, gfx950_form form) {
   return (sr_rules){r->sr_seed, r->sr_subnormal, GFX950_sr8_round_TRUNCATE, GFX950_sr8_wrap_KEPT, r->sr_carry};
 }
 
-/* r bits of the seed, 1 to 32. */
+/* Takes r bits of the seed, from 1 to 32. */
 static uint64_t seed_bits(int rule, uint32_t seed, int r) {
   if (rule == GFX950_sr_seed_LOW) return seed & (UINT32_MAX >> (32 - r));
   if (rule == GFX950_sr_seed_LOWER) seed <<= 1;
@@ -120,18 +120,18 @@ static uint64_t seed_bits(int rule, uint32_t seed, int r) {
   return seed >> (32 - r);
 }
 
-/* Units of 2^shift in a fraction of man bits and a hidden one, after a random word was added below the unit; r bits are discarded of a normal number,
- * shift >= r. */
+/* Units of 2^shift in a fraction of man bits and a hidden bit, after a random word was added below the unit. A normal number discards r
+ * bits, and shift >= r. */
 static uint64_t stochastic(const sr_rules *sr, uint32_t fraction, int man, int shift, int r, uint32_t seed) {
   const int before = sr->subnormal == GFX950_sr_subnormal_BEFORE, n = shift == r || sr->subnormal != GFX950_sr_subnormal_WIDE ? r
                                                                       : shift > 32                                            ? 32
                                                                                                                               : shift;
-  const int at = before ? 0 : shift - n; /* the word's last bit */
+  const int at = before ? 0 : shift - n; /* where the word's last bit is added */
   const uint64_t here = at > 31 ? 0 : fraction >> at, below = fraction != (at > 31 ? 0 : here << at);
   uint64_t sum = here + seed_bits(sr->seed, seed, n);
   if (sr->wrap == GFX950_sr8_wrap_LOST && (shift == r || before) && sum >> (man + 1)) sum -= UINT64_C(1) << man;
   if (sr->round == GFX950_sr8_round_NEAREST) {
-    if (shift == r && sum >> (man + 1)) /* the next binade, whose units are twice as large: its code is that of as many, and a binade of ours */
+    if (shift == r && sum >> (man + 1)) /* in the next binade units are twice as large, so its code is their number plus one of our binades */
       return nearest(sum, shift + 1) + (UINT64_C(1) << (man - r));
     return nearest(sum << 1 | below, shift - at + 1);
   }
@@ -149,12 +149,12 @@ static uint32_t nan_code(const gfx950_rules *rules, int wide, int type, const nu
     const uint32_t kept = rules->nan_16 == GFX950_nan_16_PAYLOAD ? x->payload >> (types[wide].man - t->man) : 0;
     return sign | t->nan | kept;
   }
-  const int rule = type == GFX950_E2M1 ? rules->nan_fp4 : rules->nan_fp6; /* the two have the same choices */
+  const int rule = type == GFX950_E2M1 ? rules->nan_fp4 : rules->nan_fp6; /* both rules have the same choices */
   if (rule == GFX950_nan_fp4_ZERO) return 0;
   return rule == GFX950_nan_fp4_POSMAX ? t->max : t->max | sign;
 }
 
-/* Past the largest: a number, or Inf. */
+/* The code of a number past the largest, or of Inf. */
 static uint32_t overflow_code(const gfx950_env *env, int type, int sign, int inf, int rule) {
   const type_row *t = &types[type];
   int saturate;
@@ -169,7 +169,7 @@ static uint32_t overflow_code(const gfx950_env *env, int type, int sign, int inf
   return (saturate ? t->max : t->inf ? t->inf : t->nan) | (uint32_t)sign << (t->bits - 1);
 }
 
-/* One number of type wide over 2^scale_exp to `type`; sr NULL: to nearest. */
+/* Converts one number of type wide, divided by 2^scale_exp, to `type`; sr NULL: to nearest. */
 static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code, int scale_exp, const sr_rules *sr, uint32_t seed) {
   const gfx950_rules *rules = env->rules;
   const type_row *from = &types[wide], *to = &types[type];
@@ -183,7 +183,7 @@ static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code,
   if (!x.fraction) return x.sign ? sign_bit : 0;
   x.exp -= scale_exp;
 
-  const int top = x.exp + from->man, emin = 1 - to->bias; /* exponent of the value */
+  const int top = x.exp + from->man, emin = 1 - to->bias; /* the exponent of the value */
   const int unit = (top < emin ? emin : top) - to->man, shift = unit - x.exp, r = from->man - to->man;
   uint64_t units, cut = nearest(x.fraction, shift);
   if (sr) {
@@ -194,7 +194,7 @@ static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code,
       cut = nearest(nearest(x.fraction, r), shift - r);
     units = cut;
   }
-  /* The code of `units` steps: the hidden bit adds itself to the exponent field, and a carry into the next binade does too. */
+  /* The code of `units` steps: the hidden bit adds one to the exponent field, and so does a carry into the next binade. */
   const int64_t binade = top < emin ? 0 : (int64_t)(top - emin);
   const uint64_t result = ((uint64_t)binade << to->man) + units;
   if (result <= to->max) return (uint32_t)result | (x.sign ? sign_bit : 0);
@@ -202,7 +202,7 @@ static uint32_t narrow(const gfx950_env *env, int wide, int type, uint32_t code,
   return overflow_code(env, type, x.sign, 0, carried && sr->carry != GFX950_sr_carry_OVERFLOW ? sr->carry : rules->fp8_overflow);
 }
 
-/* One code of `type` times 2^scale_exp to type wide; scale_is_nan: the product is NaN. */
+/* Converts one code of `type`, times 2^scale_exp, to type wide; scale_is_nan: the product is NaN. */
 static uint32_t widen(const gfx950_env *env, int wide, int type, uint32_t code, int scale_exp, int scale_is_nan) {
   const gfx950_rules *rules = env->rules;
   const int flush = env->mode & GFX950_MODE_FLUSH ? rules->widen_flush : GFX950_widen_flush_KEEP;
@@ -268,7 +268,7 @@ void gfx950_convert(const gfx950_env *env, const gfx950_row *row, int select, ui
   if (row->kind == GFX950_WIDEN) {
     uint32_t result[32];
     for (int i = 0; i < row->lanes; i++) {
-      int bit = bits * i; /* of the source; select picks a byte, or a word of two bytes */
+      int bit = bits * i; /* first bit in the source; select picks a byte, or a word of two bytes */
       if (row->form == GFX950_UP4) bit += 8 * select;
       if (row->form == GFX950_UP8 || row->form == GFX950_N8_UP2) bit += 16 * select;
       if (row->form == GFX950_UP8_F32 || row->form == GFX950_UP8_F16 || row->form == GFX950_N8_UP) bit += 8 * (select % 4);
@@ -286,7 +286,7 @@ void gfx950_convert(const gfx950_env *env, const gfx950_row *row, int select, ui
   if (s.keep_old && row->has_old) return;
   const sr_rules sr = sr_rules_of(rules, row->form);
   for (int i = 0; i < row->lanes; i++) {
-    const int at = row->form == GFX950_P16X2 ? i / 2 + 16 * (i % 2) : i; /* two sources of 16, element by element */
+    const int at = row->form == GFX950_P16X2 ? i / 2 + 16 * (i % 2) : i; /* two sources of 16, interleaved */
     uint32_t code = element(x, wide_bits, at), result;
     if (i && (rules->sr_next == GFX950_sr_next_PRNG || (rules->sr_next == GFX950_sr_next_PAIR && i % 2 == 0))) seed = prng(seed);
     if (s.is_nan) {

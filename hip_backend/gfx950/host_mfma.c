@@ -1,4 +1,5 @@
-/* Computes the block-scaled products of gfx950 on a whole wave: registers to matrices, mx_mma(), and back. */
+/* Computes the block-scaled products of gfx950 for a whole wave: it turns registers into matrices, calls mx_mma(), and turns D back into
+ * registers. */
 #include "host.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static void gather(matrices *q, const gfx950_mfma_in *in) {
       for (int i = 0; i < 32; i++) {
         int row, k;
         gfx950_operand_of(q->m, q->type[side], lane, i, &row, &k);
-        const int bits = gfx950_bits(q->type[side]); /* a lane's elements lie one behind the other */
+        const int bits = gfx950_bits(q->type[side]); /* the elements of a lane follow each other */
         q->code[side][row][k] = (uint8_t)gfx950_field(words, bits * i, bits);
       }
       const uint32_t byte = side ? in[0].select / 4 : in[0].select % 4;
@@ -55,13 +56,14 @@ static void gather(matrices *q, const gfx950_mfma_in *in) {
 
 static size_t row_bytes(const matrices *q, int side, int row) { return (size_t)(row * q->depth) / (gfx950_bits(q->type[side]) > 4 ? 1 : 2); }
 
-/* D of rows row0.. and columns col0.., scales given as [rows][blocks]. */
+/* D of the rows from row0 and the columns from col0 on, with scales given as [rows][blocks]. */
 static void product(uint32_t *d, const matrices *q, const gfx950_rules *rules, int row0, int rows, int col0, int cols, const uint8_t *scale_a,
                     const uint8_t *scale_b, const uint32_t *c) {
   mx_mma_model model;
   memset(&model, 0, sizeof model);
   model.accum = rules->accum[gfx950_pair(q->m, q->type[0], q->type[1])];
-  if (model.accum.L >= q->depth) model.accum.L = 0; /* a group is no longer than the instruction: 128 of 16x16x128 are the 64 of 32x32x64 */
+  if (model.accum.L >= q->depth)
+    model.accum.L = 0; /* a group is at most as long as the instruction: 128 products of 16x16x128 become the 64 of 32x32x64 */
   model.a = mx_elem_format(elem_of[q->type[0]]);
   model.b = mx_elem_format(elem_of[q->type[1]]);
   model.c = model.d = mx_operand_format(MX_OPERAND_F32);
@@ -72,7 +74,7 @@ static void product(uint32_t *d, const matrices *q, const gfx950_rules *rules, i
       1, (size_t)rows, (size_t)cols, (size_t)q->depth, q->packed[0] + row_bytes(q, 0, row0), q->packed[1] + row_bytes(q, 1, col0),
       c, scale_a,      scale_b};
   const mx_exec one = {.n_threads = 1};
-  if (mx_mma(d, &model, &args, &one, NULL) != MX_OK) memset(d, 0xFF, sizeof *d * (size_t)(rows * cols)); /* rules that are not a model */
+  if (mx_mma(d, &model, &args, &one, NULL) != MX_OK) memset(d, 0xFF, sizeof *d * (size_t)(rows * cols)); /* these rules do not make a model */
 }
 
 static int is_zero(int type, uint8_t code) { return (code & ((1u << (gfx950_bits(type) - 1)) - 1)) == 0; }
@@ -84,7 +86,7 @@ static int inf_in_row(const matrices *q, int side, int row) {
   return 0;
 }
 
-/* One output that a NaN scale reaches, under rules that do not make it NaN at once. */
+/* One output that a NaN scale affects, under rules that do not simply make it NaN. */
 static uint32_t with_nan_scale(const matrices *q, const gfx950_rules *rules, int row, int col) {
   uint8_t scale[2][BLOCKS_MAX];
   uint32_t d;
@@ -98,7 +100,7 @@ static uint32_t with_nan_scale(const matrices *q, const gfx950_rules *rules, int
       for (int k = 32 * block; k < 32 * block + 32; k++)
         if (!is_zero(q->type[0], q->code[0][row][k]) && !is_zero(q->type[1], q->code[1][col][k])) all_zero = 0;
       if (all_zero) *a = *b = 127;
-    } else { /* 2^128: as 2^127, and twice the other scale */
+    } else { /* 2^128 is taken as 2^127 and twice the other scale */
       if (*a == 0xFF) *a = 0xFE, *b = (uint8_t)(*b < 0xFE ? *b + 1 : *b);
       if (*b == 0xFF) *b = 0xFE, *a = (uint8_t)(*a < 0xFE ? *a + 1 : *a);
     }

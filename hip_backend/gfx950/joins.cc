@@ -1,13 +1,13 @@
-/* Makes tiles for the place where a group's sum meets C: chains along K, and ties. */
+/* Makes tiles that show how the sum of a group is joined with C: chains along K, and ties. */
 #include <math.h>
 
 #include "hip_backend/gfx950/run.h"
 
 using namespace gfx950_run;
 
-/* Products chained along K: the device's D is the next tile's C, so that C has the bits and the size that such a sum gives it, which no tile made
- * beforehand has. Dense random codes, scales over 2 to 30 binades by chains; every other chain takes each second step back (A negated: what is left
- * is what was cut). Tile step * chains + chain. */
+/* Products chained along K: the D of the device is the C of the next tile, so that C has the bits and the size of such a sum, which no tile
+ * made beforehand has. Codes are dense and random, and the scales of a chain span 2 to 30 binades. Every other chain undoes each second step
+ * by negating A, so that only what was cut remains. Tile number: step * chains + chain. */
 void gfx950_run::fill_chains(mx_probe *p, int pair, size_t chains, size_t steps, generator *g) {
   static const unsigned spreads[] = {2, 18, 6, 30, 18};
   const size_t edge = p->spec.M;
@@ -34,9 +34,10 @@ void gfx950_run::fill_chains(mx_probe *p, int pair, size_t chains, size_t steps,
   }
 }
 
-/* Ties that a little decides, both in one scale block: equal products that are together half of C's last place (or half of the place below, C a
- * power of two of the other sign), and up to three products far below. Where a block's products span few binades, as FP4's do, no single product is
- * half of C's last place beside others that are so much smaller, and how much of a group's sum is kept beside C shows in nothing else. */
+/* Ties that small products in the same scale block decide: equal products whose sum is half of C's last place (or half of the place below
+ * it, if C is a power of two of the other sign), and up to three products far below. The products of a block may span only few binades, as
+ * those of FP4 do. No single product is then half of C's last place beside others that are so much smaller, and only such sums show how much
+ * of a group's sum is kept beside C. */
 void gfx950_run::fill_ties(mx_probe *p, int pair, size_t first, generator *g) {
   enum { RANDOM, POWER, NEAR, FULL, VARIANTS, EACH = 5, LITTLE = 29 };
   struct number {
@@ -44,8 +45,8 @@ void gfx950_run::fill_ties(mx_probe *p, int pair, size_t first, generator *g) {
     int exponent;
   };
   const size_t edge = p->spec.M, blocks = p->s_bytes;
-  std::vector<number> powers[2];  /* of two, ascending */
-  uint32_t half_more[2] = {0, 0}; /* 1.5 times the last of them */
+  std::vector<number> powers[2];  /* powers of two, ascending */
+  uint32_t half_more[2] = {0, 0}; /* 1.5 times the largest of them */
   for (int side = 0; side < 2; side++) {
     const int type = side ? b_of(pair) : a_of(pair);
     for (uint32_t code = 1; code < 1u << (gfx950_bits(type) - 1); code++) {
@@ -58,7 +59,7 @@ void gfx950_run::fill_ties(mx_probe *p, int pair, size_t first, generator *g) {
   for (size_t t = first; t < p->T; t++) {
     const int variant = (int)(t - first) % VARIANTS;
     const size_t block = (t - first) / VARIANTS % blocks, turn = g->below(32);
-    int exponent[2][32]; /* of a row's share in the half */
+    int exponent[2][32]; /* exponent of what a row contributes to the half */
     uint32_t minus[2][32];
     for (int side = 0; side < 2; side++)
       for (size_t r = 0; r < edge; r++) {

@@ -1,4 +1,5 @@
-/* Runs mxgold-gfx950: what a gfx950 does where no document says it, and whether each of its instructions does what the emulator says. */
+/* Runs mxgold-gfx950, which finds what a gfx950 does where no document says so, and whether each of its instructions does what the emulator
+ * says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 
 static const char usage[] =
     "usage: mxgold-gfx950 [--device hip|host] [--seed N] [-o DIR] [-v]    profile of the device: DIR/gfx950@DATE.json, .spec.json, .accum\n"
-    "Exit 0: every rule is named and no bit of any instruction differs; 1: something is left; 2: trouble.\n";
+    "Exit 0: every rule is named and no bit of any instruction differs; 1: a rule has no name or a bit differs; 2: the device could not be "
+    "profiled.\n";
 
 int main(int argc, char **argv) {
   const char *kind = "hip", *folder = ".";
@@ -49,13 +51,13 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "mxgold-gfx950: %s\n", said.c_str()), 2;
   clock_gettime(CLOCK_MONOTONIC, &t1);
   printf("device %s (%s), %s%s\n", mxh_name(dev), mxh_arch(dev), mxh_driver(dev),
-         host ? ": the CPU host runtime plays the suggested rules; this is not silicon" : "");
+         host ? ": the CPU host runtime imitates the suggested rules; this is not silicon" : "");
   gfx950_profile_print(p, verbose);
   for (const gfx950_held &h : p.held)
     if (h.differ || verbose)
       printf("  %-40s %8llu words %8llu differ  %s\n", h.instruction.c_str(), (unsigned long long)h.words, (unsigned long long)h.differ,
              h.first.c_str());
-  printf("%zu instructions held to these rules: %llu words, %llu differ; %.1f s\n", p.held.size(), (unsigned long long)p.words(),
+  printf("%zu instructions checked against these rules: %llu words, %llu differ; %.1f s\n", p.held.size(), (unsigned long long)p.words(),
          (unsigned long long)p.differ(), (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9);
   if (!gfx950_profile_write(p, folder, dev, MXH_COMMIT, MXH_COMPILERS, &said))
     return fprintf(stderr, "mxgold-gfx950: %s: cannot be written\n", said.c_str()), 2;

@@ -1,4 +1,4 @@
-/* Declares what the native kernels share: gfx950 itself, or the host runtime playing it. */
+/* Declares what the native kernels share on gfx950 itself and on the host runtime that imitates it. */
 #ifndef MXH_NATIVE_H
 #define MXH_NATIVE_H
 
@@ -21,19 +21,19 @@ struct gfx950_mfma_args {
   gfx950_env env;
 };
 
-/* Complete kernels: src float32 [rows][ld]; codes [rows][kb][4] words, two FP4 a byte, low nibble first; scales E8M0, row by row or as amd_shuffle,
- * whose padding is the caller's to write. */
+/* Arguments of the complete quantisers: src is float32 [rows][ld]; codes are [rows][kb][4] words, two FP4 to a byte, low nibble first;
+ * scales are E8M0, row by row or as amd_shuffle, whose padding the caller writes. */
 struct native_quantize_args {
   mxh_ptr<const float> src;
   mxh_ptr<uint32_t> codes;
   mxh_ptr<uint8_t> scales;
-  uint64_t rows, cols, ld, seed; /* seed: of Philox, stochastic kernels; cols is even there */
-  uint32_t shuffled;             /* 1: scales lie as layout amd_shuffle wants them */
+  uint64_t rows, cols, ld, seed; /* seed: of Philox, for stochastic kernels, which need an even cols */
+  uint32_t shuffled;             /* 1: scales are in layout amd_shuffle */
   uint32_t signs;                /* bit i negates element i of each tile of 16 before the rotation */
   gfx950_env env;
 };
-/* D[m][n] = A[m][k] B[n][k]^T, float32; a [m][kb], b [n][kb] blocks of four words; scales of both as layout amd_shuffle. Padding
- * beyond kb is read: any byte but 0xFF, which makes NaN of the zeros that stand there (mxgold convert writes 0). */
+/* D[m][n] = A[m][k] B[n][k]^T in float32; a is [m][kb] and b [n][kb] blocks of four words; the scales of both are in layout amd_shuffle.
+ * Padding beyond kb is read: it may be any byte but 0xFF, which would make NaN of the zeros there (mxgold convert writes 0). */
 struct native_gemm_args {
   mxh_ptr<float> d;
   mxh_ptr<const uint32_t> a, b, scale_a, scale_b;
@@ -41,13 +41,13 @@ struct native_gemm_args {
   gfx950_env env;
 };
 
-/* Position of a scale in layout amd_shuffle: 32 rows x 8 blocks are 256 bytes, of which lane l of a wave needs the 32 bits at 4 l. */
+/* Position of a scale in layout amd_shuffle: 32 rows x 8 blocks take 256 bytes, of which lane l of a wave needs the four from 4 l on. */
 MXH_DEVICE uint64_t native_shuffled(uint64_t row, uint64_t block, uint64_t blocks_padded) {
   return row / 32 * 32 * blocks_padded + block / 8 * 256 + block % 4 * 64 + row % 16 * 4 + block % 8 / 4 * 2 + row % 32 / 16;
 }
 
 #ifdef MXH_HOST
-/* The host's instructions read the mode from their environment. */
+/* On the host, instructions read the mode from their environment. */
 static inline void set_mode(uint32_t, uint32_t *, uint32_t *) {}
 #else
 #define GFX950_VECTOR(name, type, n) typedef type name __attribute__((ext_vector_type(n)))
@@ -66,7 +66,7 @@ GFX950_VECTOR(BF16x32, __bf16, 32);
 GFX950_VECTOR(U32x6, unsigned, 6);
 GFX950_VECTOR(S32x8, int, 8);
 
-/* Registers as the type that a builtin wants, and back. */
+/* Converts registers to the type that a builtin wants, and back. */
 template <class T> MXH_DEVICE T take(const uint32_t *words) {
   T v;
   __builtin_memcpy(&v, words, sizeof v);
@@ -75,7 +75,8 @@ template <class T> MXH_DEVICE T take(const uint32_t *words) {
 template <class T> MXH_DEVICE void put(uint32_t *words, T v) { __builtin_memcpy(words, &v, sizeof v); }
 MXH_DEVICE float as_f32(uint32_t v) { return __builtin_bit_cast(float, v); }
 
-/* MODE for the rest of the kernel. The operands pass through, so that what reads them comes after; they end in vector registers. */
+/* Sets MODE for the rest of the kernel. The operands pass through the assembly, so that what reads them comes after it; they end in vector
+ * registers. */
 MXH_DEVICE void set_mode(uint32_t mode, uint32_t *operand, uint32_t *other) {
   const uint32_t ovfl = mode & GFX950_MODE_OVFL, denorm = mode & GFX950_MODE_FLUSH ? 0xC : 0xF;
   asm volatile("s_setreg_b32 hwreg(HW_REG_MODE, 23, 1), %2\n\ts_setreg_b32 hwreg(HW_REG_MODE, 4, 4), %3\n\ts_nop 3"

@@ -1,14 +1,16 @@
-/* Runs every conversion of gfx950, each value of its select operand a kernel: registers in, registers out. gfx950.h says how they are called. Scale
- * and seed are in vector registers, for ISA and machine-readable tables do not agree on scalar ones (HARDWARE rule; native_probe.hip tries them).
- * MODE is set first; the instruction takes an operand from that assembly, so that it cannot be moved before it. */
+/* Runs every conversion of gfx950, registers in and registers out, with a kernel for each value of the select operand; gfx950.h says how
+ * they are called. Scale and seed are in vector registers, because the ISA text and the machine-readable tables disagree on scalar ones
+ * (native_probe.hip tries those). MODE is set first; the instruction takes an operand from that assembly, so that the compiler cannot move
+ * it before it. */
 #include "native.h"
 
 #define OP_PK4_F32(name, wide, select) out[0] = __builtin_amdgcn_##name(out[0], as_f32(x[0]), as_f32(x[1]), as_f32(scale), select)
 #define OP_PK4_V2(name, wide, select) out[0] = __builtin_amdgcn_##name(out[0], take<wide##x2>(x), as_f32(scale), select)
-/* Inline assembly where clang 22 gives the builtin a destination that the hardware cannot take. sr_pk_fp4: it is left untied, and what it keeps is
- * garbage. 2xpk16: it may lie on a source, which an instruction of several passes still reads when it writes its first result: undefined on the device,
- * unseen by the host runtime (llvm/llvm-project pull requests 117822, 188809; tools/check-gfx950.py tests every such instruction). The & keeps the
- * destination off the sources. Assembly that is followed by a read needs its own wait state after a write of part of a register. */
+/* Two instructions are inline assembly, because clang 22 gives their builtins a destination that does not work on the hardware. sr_pk_fp4:
+ * the destination is not tied to the old value, so that the part it keeps is garbage. 2xpk16: the destination may overlap a source, which an
+ * instruction of several passes still reads when it writes its first result; that is undefined on the device and invisible to the host
+ * runtime (llvm/llvm-project pull requests 117822, 188809; tools/check-gfx950.py tests every such instruction). The & keeps the destination
+ * off the sources. Assembly that writes part of a register needs its own wait state before the register is read. */
 #define SELECT_0 "op_sel:[0,0,0,0]"
 #define SELECT_1 "op_sel:[0,0,1,0]"
 #define SELECT_2 "op_sel:[0,0,0,1]"
@@ -18,7 +20,7 @@
 #define OP_PK8_F32(name, wide, select) put(out, __builtin_amdgcn_##name(take<S16x2>(out), as_f32(x[0]), as_f32(x[1]), as_f32(scale), select))
 #define OP_PK8_V2(name, wide, select) put(out, __builtin_amdgcn_##name(take<S16x2>(out), take<wide##x2>(x), as_f32(scale), select))
 #define OP_SR8(name, wide, select) out[0] = (uint32_t)__builtin_amdgcn_##name((int)out[0], take<wide>(x), seed, as_f32(scale), select)
-/* A vector of six has the size of eight: its elements, not its bytes. */
+/* A vector of six words has the size of eight, so its elements are copied, not its bytes. */
 #define PUT6(value)                                                                                                                            \
   const auto six = value;                                                                                                                      \
   for (int word = 0; word < 6; word++) out[word] = six[word]
@@ -72,7 +74,7 @@ typedef F16x2 N16_cvt_sr_f16_f32;
   SELECTS_4(name, kind, form, wide, lanes)                                                                                                     \
   KERNEL(name, kind, form, wide, lanes, 4)                                                                                                     \
   KERNEL(name, kind, form, wide, lanes, 5) KERNEL(name, kind, form, wide, lanes, 6) KERNEL(name, kind, form, wide, lanes, 7)
-#define SELECTS_16(name, kind, form, wide, lanes) /* products: native_mfma.hip */
+#define SELECTS_16(name, kind, form, wide, lanes) /* products have kernels of their own */
 
 #define GFX950(name, mnemonic, kind, form, wide, elem, lanes, selects) SELECTS_##selects(name, kind, form, wide, lanes)
 #include "formats/gfx950.def"

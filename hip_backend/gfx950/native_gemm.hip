@@ -1,13 +1,14 @@
-/* Multiplies MXFP4 matrices with tiles in LDS: a block of four waves makes 64 x 64 outputs, a wave 32 x 32 of them, 256 of K at a time. Each wave
- * runs eight v_mfma_scale_f32_16x16x128_f8f6f4 a step; a lane's four scale bytes, one for each half of the rows and of K, come in one word of the
- * pre-shuffled layout, and the instruction picks its byte. K ascends, so the sums are those of the instruction chained along K. */
+/* Multiplies MXFP4 matrices with tiles in LDS: a block of four waves makes 64 x 64 outputs, each wave 32 x 32 of them, 256 of K at a time.
+ * In each step a wave runs eight v_mfma_scale_f32_16x16x128_f8f6f4. The four scale bytes of a lane, one for each half of the rows and of K,
+ * come in one word of the pre-shuffled layout, and the instruction picks its byte. K ascends, so the sums are those of the instruction
+ * chained along K. */
 #include "native.h"
 
 struct alignas(16) quad {
   uint32_t w[4];
 };
 
-/* acc += A's half i of the rows x B's half j, step s of K. */
+/* acc += half i of A's rows times half j of B's, in step s of K. */
 #ifdef MXH_HOST
 #define STEP(acc, x, y, i, j, s)                                                                                                               \
   {                                                                                                                                            \
@@ -24,8 +25,8 @@ MXH_DEVICE S32x8 widened(const quad &q) { return S32x8{(int)q.w[0], (int)q.w[1],
                                                               2 * s + j, (int)scale_b));
 #endif
 
-/* LDS: 64 rows of 8 chunks of 16 bytes, a chunk a block of 32 along K; chunks of a row are exchanged by its number, so that the 16 rows that a
- * quarter of a wave reads at one K do not meet in one bank. */
+/* LDS has 64 rows of 8 chunks of 16 bytes, and each chunk is a block of 32 along K. The chunks of a row are permuted by the row's number, so
+ * that the 16 rows that a quarter of a wave reads at one K do not fall into one bank. */
 enum { ROWS = 64, CHUNKS = 8 };
 MXH_DEVICE uint32_t place(uint32_t row, uint32_t chunk) { return row * CHUNKS + (chunk ^ (row & 7)); }
 

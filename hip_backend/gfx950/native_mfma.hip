@@ -1,6 +1,6 @@
-/* Runs the block-scaled products of gfx950: both shapes, every pair of element types, every pair of scale bytes; a wave, a tile. gfx950.h says how
- * they are called, layout.h what lies in which lane. Scales come from vector registers and are never constants: LLVM folds the constant 0 to the
- * unscaled instruction. */
+/* Runs the block-scaled products of gfx950 in both shapes, for every pair of element types and of scale bytes, one tile per wave. gfx950.h
+ * says how the kernels are called, layout.h what lies in which lane. Scales come from vector registers and are never constants, because LLVM
+ * turns the constant 0 into the unscaled instruction. */
 #include "native.h"
 
 #ifdef MXH_HOST

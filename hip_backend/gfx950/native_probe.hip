@@ -1,5 +1,5 @@
-/* Runs what the other kernels avoid: the scale of a conversion in a scalar register, and as an inline constant. ISA text and AMD's operand tables do
- * not agree on whether the hardware takes them; the device profile asks. The scale is scale[0] for all lanes, and 4.0. */
+/* Runs conversions whose scale is in a scalar register or an inline constant, which the other kernels avoid. The ISA text and AMD's operand
+ * tables disagree on whether the hardware takes them, so the device profile finds out. The scale is scale[0] for all lanes, or 4.0. */
 #include "native.h"
 
 #define LOAD                                                                                                                                   \

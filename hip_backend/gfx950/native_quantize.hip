@@ -1,9 +1,10 @@
-/* Quantises MXFP4 as a training step does it on gfx950: rotate tiles of 16 (or not), the even scale rule, v_cvt_scalef32 for the elements, to
- * nearest or stochastic; a lane a block of 32. The spec is `scale.rule=even` with `had.size=16` and, stochastic, `elem.round=sr sr.source=amd_lfsr`.
- * Blocks with a NaN or Inf take their codes from here, not from the instruction, whose answer to scale byte 0xFF is not known. */
+/* Quantises to MXFP4 as a training step does on gfx950: it rotates tiles of 16 (or not), uses the even scale rule, and converts the elements
+ * by v_cvt_scalef32, to nearest or stochastically, with a block of 32 in each lane. The spec is `scale.rule=even`, with `had.size=16` if it
+ * rotates and `elem.round=sr sr.source=amd_lfsr` if it is stochastic. The codes of blocks with a NaN or Inf do not come from the
+ * instruction, since what it gives for scale byte 0xFF is not known. */
 #include "native.h"
 
-/* Pair of elements to nearest, into byte `select` of *out; one word a select, so that old is what the last one left. */
+/* Converts a pair of elements to nearest, into byte `select` of *out, which keeps its other bytes. */
 #ifdef MXH_HOST
 #define PAIR(out, x, scale, select)                                                                                                            \
   gfx950_convert(&a.env, &gfx950_rows[GFX950_I_cvt_scalef32_pk_fp4_f32], select, &out, x, scale, 0, GFX950_FROM_VGPR)
@@ -15,7 +16,7 @@
 #define SELECT_1 "op_sel:[0,0,1,0]"
 #define SELECT_2 "op_sel:[0,0,0,1]"
 #define SELECT_3 "op_sel:[0,0,1,1]"
-/* & as in native_convert.hip: the destination must not lie on a source. */
+/* The & keeps the destination off the sources, as in native_convert.hip. */
 #define PAIR_SR(out, x, scale, seed, select)                                                                                                   \
   asm("v_cvt_scalef32_sr_pk_fp4_f32 %0, %1, %2, %3 " SELECT_##select "\n\ts_nop 0" : "+&v"(out) : "v"(take<F32x2>(x)), "v"(seed), "v"(scale))
 #endif
@@ -24,7 +25,7 @@ enum { NAN_BYTE = 0xFF, INF_BITS = 0x7F800000 };
 
 MXH_DEVICE uint32_t bits_of(float v) { return mxh_bits<uint32_t>(v); }
 
-/* Word i of stream 0: Philox4x32-10, SPEC 6. */
+/* Word i of stream 0 by Philox4x32-10: SPEC 6. */
 MXH_DEVICE uint32_t random_word(uint64_t seed, uint64_t i) {
   uint32_t c0 = (uint32_t)(i / 4), c1 = (uint32_t)(i / 4 >> 32), c2 = 0, c3 = 0, k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   for (int round = 0; round < 10; round++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
@@ -37,7 +38,7 @@ MXH_DEVICE uint32_t random_word(uint64_t seed, uint64_t i) {
   return i % 4 == 0 ? c0 : i % 4 == 1 ? c1 : i % 4 == 2 ? c2 : c3;
 }
 
-/* H_16, butterflies of stride 1, 2, 4, 8, each rounded, then 1/4, exact but for subnormals. */
+/* H_16 by butterflies of stride 1, 2, 4 and 8, each rounded, and then a factor of 1/4, which is exact except for subnormals. */
 MXH_DEVICE void rotate16(float *v, uint32_t signs) {
   for (int i = 0; i < 16; i++)
     if (signs >> i & 1) v[i] = -v[i];
@@ -112,7 +113,7 @@ template <bool Rotate, class Args> MXH_DEVICE void load(block32 *b, const Args &
 #define NEAREST                                                                                                                                \
   uint32_t x[8];                                                                                                                               \
   QUAD(0) QUAD(1) QUAD(2) QUAD(3)
-/* A pair has one word of its own, the instruction makes the second element's of it. */
+/* Each pair has one random word, from which the instruction makes that of the second element. */
 #define QUAD_SR(w)                                                                                                                             \
   for (int i = 0; i < 8; i++) x[i] = bits_of(b.v[8 * w + i]);                                                                                  \
   for (int i = 0; i < 4; i++) seed[i] = random_word(a.seed, first + 4 * w + (uint32_t)i);                                                      \

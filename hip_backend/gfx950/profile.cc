@@ -1,4 +1,4 @@
-/* Makes the profile of a device: it asks for the rules, finds the sums, and holds the rest to them. report.cc writes what that gives. */
+/* Makes the profile of a device: it asks for the rules, finds the sums, and checks everything else against them. */
 #include "hip_backend/gfx950/profile.h"
 
 #include "hip_backend/gfx950/run.h"

@@ -1,4 +1,4 @@
-/* Asks each rule on inputs for which its answers differ, and finds the answer that the device gives. */
+/* Finds the answer to each rule by running inputs on which its answers differ. */
 #include <algorithm>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@ const uint32_t NANS[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF};
 struct question {
   std::vector<conversion> conversions;
   std::vector<product> products;
-  bool any_nan = false; /* the payload of a product's NaN is another rule's */
+  bool any_nan = false; /* any NaN of a product counts as the same, since another rule decides its payload */
   std::vector<std::string>
-      together; /* rules that no input tells apart alone: an answer stands if any answers to those asked later go with it */
+      together; /* rules that inputs only show together: an answer is kept if it fits with any answers to the rules asked later */
 };
 
 std::vector<int> fp8_rows() { return {ROW(scalef32_pk_fp8_f32), ROW(scalef32_pk_bf8_f32)}; }
@@ -28,7 +28,7 @@ question nan_narrow(std::initializer_list<int> rows, const words &nans = {NANS[0
   for (int row : rows) {
     conversion c = of(row);
     for (uint32_t v : nans) {
-      /* With the lowest bit, the upper half of a binary32 NaN is one of bfloat16 and of binary16. */
+      /* With its lowest bit set, the upper half of a binary32 NaN is a NaN of bfloat16 and of binary16. */
       const uint32_t n = row_of(row).wide == GFX950_F32 ? v : (v >> 16) * 0x10001u | 0x00010001;
       c.add({}, ONE, 0, OLD);
       for (size_t i = c.x.size() - (size_t)row_of(row).words_x; i < c.x.size(); i++) c.x[i] = n;
@@ -38,9 +38,10 @@ question nan_narrow(std::initializer_list<int> rows, const words &nans = {NANS[0
   return q;
 }
 
-/* Unscaled stochastic conversions: what is added, where, and what becomes of the sum show together only, and each rule is asked on the same inputs.
- * Numbers and subnormals, ties and mantissas of ones, below the largest code, past which other rules speak; seeds of single bits and of runs, and
- * seeds with which the sum is a step from where it is cut or tied, which alone tell how many bits are added to a subnormal. */
+/* Unscaled stochastic conversions: what is added, where, and how the sum is rounded only show together, so each of these rules is asked on
+ * the same inputs. They are numbers and subnormals, ties, and mantissas of ones, all below the largest code, since other rules apply past
+ * it. The seeds are single bits and runs of bits, and seeds for which the sum is one step from where it is cut or tied; only these show how
+ * many bits are added to a subnormal. */
 question unscaled_stochastic(const std::string &rule) {
   question q;
   generator g = {88172645463325252u};
@@ -50,7 +51,7 @@ question unscaled_stochastic(const std::string &rule) {
     const mx_format *to = row_of(row).elem <= GFX950_E2M1
                               ? element_format(row_of(row).elem)
                               : mx_operand_format(row_of(row).elem == GFX950_F16 ? MX_OPERAND_F16 : MX_OPERAND_BF16);
-    const int man = to->man_bits, r = 23 - man, least = 127 + 1 - to->bias; /* exponent field of the smallest normal number */
+    const int man = to->man_bits, r = 23 - man, least = 127 + 1 - to->bias; /* the exponent field of the smallest normal number */
     const uint32_t cut = (1u << r) - 1;
     conversion c = of(row);
     for (int i = 0; i < 1500; i++) {
@@ -65,13 +66,17 @@ question unscaled_stochastic(const std::string &rule) {
       if (bits == 1) seed = UINT32_MAX << g.below(24);
       if (bits == 2) seed = UINT32_MAX >> g.below(24);
       const int shift = e && e < least ? r + least - e : r;
-      if (bits > 3 && shift <= 32) { /* what is cut and the seed's bits are together a step from one, one and a half, or a half of a unit */
+      if (bits > 3 &&
+          shift <= 32) { /* the bits that are cut and those of the seed add up to one step from a unit, from one and a half, or from a half */
         const uint64_t unit = UINT64_C(1) << shift, rest = (fraction | (e ? 0x800000u : 0)) & (unit - 1),
                        sums[] = {unit, unit / 2 * 3, unit / 2};
         const uint64_t sum = sums[g.below(3)] + g.below(3) - 1, word = sum - rest;
         if (sum >= rest && word < unit) {
           const uint64_t top = word << (32 - shift);
-          seed = (uint32_t)(bits == 4 ? top : bits == 5 ? top >> 1 : bits == 6 ? top << 1 : word); /* as each answer to _seed reads it */
+          seed = (uint32_t)(bits == 4   ? top
+                            : bits == 5 ? top >> 1
+                            : bits == 6 ? top << 1
+                                        : word); /* placed where each answer to _seed reads it */
         }
       }
       c.add({(uint32_t)e << 23 | fraction | (g.next() & 0x80000000)}, 0, seed, OLD);
@@ -150,9 +155,7 @@ question ask(const std::string &rule, generator *g) {
     return q;
   }
   if (rule == "fp8_subnormal") {
-    for (
-        int row :
-        fp8_rows()) { /* 1.25 + 1/64 and 1.75 - 1/64 of twice the smallest subnormal: rounded at a normal number's place first, they are ties */
+    for (int row : fp8_rows()) { /* times twice the smallest subnormal; both become ties if first rounded as normal numbers */
       const int least = row_of(row).elem == GFX950_E4M3 ? -9 : -16;
       conversion c = of(row);
       for (int scale = 100; scale < 150; scale += 7)
@@ -173,7 +176,7 @@ question ask(const std::string &rule, generator *g) {
       }
     return q;
   }
-  if (rule == "sr_seed" || rule == "sr_next") { /* each bit of the seed alone, over several distances from the code below */
+  if (rule == "sr_seed" || rule == "sr_next") { /* each bit of the seed on its own, at several distances from the code below */
     const bool one = rule == "sr_seed";
     for (int row :
          one ? sr_fp8_rows() : std::vector<int>{ROW(scalef32_sr_pk_fp4_f32), ROW(scalef32_sr_pk_fp4_bf16), ROW(scalef32_sr_pk32_fp6_f32)}) {
@@ -198,7 +201,8 @@ question ask(const std::string &rule, generator *g) {
         const uint32_t v = (uint32_t)(least + 127 + (int)g->below(3)) << 23 | (g->next() & 0x807FFFFF);
         c.add({v}, ONE, i % 3 ? g->next() : UINT32_MAX << g->below(12), 0);
       }
-      /* So near to the code above that only the extra bits of `wide` can keep it down, and so near to the one below that only they lift it. */
+      /* Values so near to the code above that only the extra bits of `wide` can keep them down, or so near to the one below that only they
+       * can raise them. */
       for (uint32_t fraction : {0x7FFFFFu, 0x7FFFF0u, 1u, 3u, 0x000100u})
         for (int e = 0; e < 3; e++)
           for (uint32_t seed : {0xFFFFF7FFu, 0x000007FFu, 0xFFFFFC00u, 0x00000800u, 0xFFFFFFFFu})
@@ -214,7 +218,8 @@ question ask(const std::string &rule, generator *g) {
     for (uint32_t mode : {0u, (uint32_t)GFX950_MODE_OVFL})
       for (int row : rule == "sr_carry" ? sr_fp8_rows() : std::vector<int>{ROW(sr_fp8_f32), ROW(sr_bf8_f32)}) {
         conversion c = of(row, 0, mode);
-        const uint32_t below = row_of(row).elem == GFX950_E4M3 ? 0x43EFFFFF : 0x477FFFFF; /* the float below the first value past the largest */
+        const uint32_t below =
+            row_of(row).elem == GFX950_E4M3 ? 0x43EFFFFF : 0x477FFFFF; /* the float just below the first value past the largest */
         c.add({below}, ONE, UINT32_MAX, 0), c.add({below | 0x80000000}, ONE, UINT32_MAX, 0), c.add({below}, ONE, 0, 0);
         q.conversions.push_back(c);
       }
@@ -226,7 +231,7 @@ question ask(const std::string &rule, generator *g) {
     q.conversions.push_back(c);
     return q;
   }
-  if (rule == "mfma_scale_ff") { /* one product of 1 x 1 in block 0 or 1; block 0 has the NaN scale */
+  if (rule == "mfma_scale_ff") { /* one product of 1 x 1 in block 0 or 1, of which block 0 has the NaN scale */
     q.any_nan = true;
     for (int edge : {16, 32}) {
       product p = tiles_of(edge, GFX950_E2M1, GFX950_E2M1, 9, 0, 1);
@@ -268,7 +273,7 @@ question ask(const std::string &rule, generator *g) {
   return q;
 }
 
-/* What the rules give: the conversions' words, then the products'. */
+/* What the rules give: first the words of the conversions, then those of the products. */
 std::vector<words> under(const question &q, const gfx950_rules &rules) {
   std::vector<words> all;
   for (const conversion &c : q.conversions) all.push_back(predicted(c, rules));
@@ -297,11 +302,11 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
     a.words += got.size();
   }
   gfx950_rules rules = out->rules;
-  std::vector<int> later; /* of q.together, not asked yet */
+  std::vector<int> later; /* those of q.together that have not been asked yet */
   for (int i = rule + 1; gfx950_rule_name(i, nullptr); i++)
     for (const std::string &name : q.together)
       if (name == gfx950_rule_name(i, nullptr)) later.push_back(i);
-  std::vector<std::vector<words>> would; /* under each choice; what fits, or what comes with the first answers of the others */
+  std::vector<std::vector<words>> would; /* what each choice gives: with answers of the others that fit, or else with their first answers */
   for (int choice = 0; gfx950_choice_name(rule, choice, nullptr); choice++) {
     *gfx950_rule_of(&rules, rule) = choice;
     for (int other : later) *gfx950_rule_of(&rules, other) = 0;
@@ -311,7 +316,7 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
       fits = all == given;
       if (fits || would.size() == (size_t)choice) would.resize((size_t)choice), would.push_back(all);
       more = false;
-      for (int other : later) { /* the next answers of the others, as an odometer turns */
+      for (int other : later) { /* steps through the answers of the others as an odometer does */
         int *answer = gfx950_rule_of(&rules, other);
         more = gfx950_choice_name(other, ++*answer, nullptr) != nullptr;
         if (more) break;
@@ -320,7 +325,7 @@ bool settle(gfx950_profile *out, device *d, int rule, const question &q) {
     }
     if (fits) a.choices.push_back(choice);
   }
-  /* The first word on which not all answers agree. */
+  /* The evidence is the first word on which not all answers agree. */
   for (size_t b = 0; b < given.size() && a.evidence.empty(); b++)
     for (size_t i = 0; i < given[b].size() && a.evidence.empty(); i++) {
       bool differ = false;

@@ -1,4 +1,4 @@
-/* Keeps a profile's records: what was compared, whether all is explained, the names of types and pairs. */
+/* Keeps the records of a profile: what was compared, whether everything is explained, and the names of types and pairs. */
 #include "hip_backend/gfx950/run.h"
 
 using namespace gfx950_run;

@@ -1,4 +1,4 @@
-/* Writes a device profile as text, as JSON, and as the preset that it amounts to. */
+/* Writes a device profile as text, as JSON, and as a preset. */
 #include "hip_backend/gfx950/profile.h"
 
 #include <jansson.h>
@@ -18,14 +18,14 @@ const char *choice_of(const gfx950_rules &rules, const char *rule) {
   return "";
 }
 
-/* Keys of a cast to one of the FP8 types, MODE.FP16_OVFL being 0 as HIP sets it. */
+/* The keys of a cast to one of the FP8 types, with MODE.FP16_OVFL at 0, as HIP sets it. */
 std::string cast_keys(const gfx950_rules &r, bool bf8) {
   std::string keys = r.fp8_overflow == GFX950_fp8_overflow_SATURATE ? "elem.overflow=saturate" : "elem.overflow=ieee";
   const bool drop = r.nan_fp8 == GFX950_nan_fp8_DROP, code7e = bf8 && r.nan_bf8 == GFX950_nan_bf8_CODE_7E;
   if (drop && !code7e) keys += " elem.nan=posmax";
   if (!drop && code7e) keys += " elem.nan=code=126";
-  if (r.nan_fp8 == GFX950_nan_fp8_SET) return keys + " (NaN: always minus, which no key says)";
-  if (drop && code7e) keys += " (NaN: code 126 without its sign, which no key says)";
+  if (r.nan_fp8 == GFX950_nan_fp8_SET) return keys + " (NaN: always negative, which no key expresses)";
+  if (drop && code7e) keys += " (NaN: code 126 without its sign, which no key expresses)";
   return keys;
 }
 
@@ -49,7 +49,7 @@ std::string gfx950_profile_spec(const gfx950_profile &p) {
   return keys;
 }
 
-/* Whole or not at all: another run may write the profile of the same day. */
+/* Writes the file completely or not at all, since another run may write the profile of the same day. */
 static bool write_whole(const std::string &path, const std::string &words) {
   mx_text text;
   mx_error err;
@@ -83,7 +83,7 @@ json_t *gfx950_profile_json(const gfx950_profile &p, const char *name, mxh_devic
     if (a.choices.size() > 1) {
       json_t *same = json_array();
       for (size_t i = 1; i < a.choices.size(); i++) json_array_append_new(same, json_string(gfx950_choice_name(rule, a.choices[i], nullptr)));
-      json_object_set_new(one, "same_bits", same); /* given the other answers */
+      json_object_set_new(one, "same_bits", same); /* with the same answers to the other rules */
     }
     json_object_set_new(rules, a.rule.c_str(), one);
   }
@@ -123,13 +123,13 @@ bool gfx950_profile_write(const gfx950_profile &p, const char *folder, mxh_devic
   if (!dump(gfx950_profile_json(p, name.c_str(), dev, date, commit, compilers), *said)) return false;
   *said = path + ".spec.json";
   if (!dump(spec_json(gfx950_profile_spec(p)), *said)) return false;
-  size_t others = 0; /* pairs that are not summed as MXFP4's are */
+  size_t others = 0; /* pairs that are not summed as MXFP4 is */
   for (int pair = 0; pair < GFX950_PAIRS; pair++) {
     const bool main = pair == GFX950_PAIR_MXFP4;
     const std::string text = gfx950_profile_accum(p, pair);
     *said = path + (main ? "" : "." + gfx950_pair_name(pair, '-')) + ".accum";
     if (text.empty() || (!main && p.sums_of(pair) == p.sums_of(GFX950_PAIR_MXFP4))) {
-      remove(said->c_str()); /* an earlier run's says otherwise */
+      remove(said->c_str()); /* a file of an earlier run would contradict this one */
       continue;
     }
     others += !main;
@@ -148,12 +148,14 @@ std::string gfx950_sums_pairs(const gfx950_sums &s) {
   return all;
 }
 std::string gfx950_sums_text(const gfx950_sums &s) {
-  return s.fits ? s.model : s.model.empty() ? "NO MODEL WAS LOOKED FOR, others having none" : "NO MODEL FITS; nearest " + s.model;
+  return s.fits            ? s.model
+         : s.model.empty() ? "NO MODEL WAS LOOKED FOR, since none was found for other pairs"
+                           : "NO MODEL FITS; nearest " + s.model;
 }
 
 void gfx950_profile_print(const gfx950_profile &p, bool verbose) {
   for (size_t i = 0; i < p.answers.size(); i++) {
-    const char *says = "none of the answers known here";
+    const char *says = "none of the known answers";
     const char *name = p.answers[i].choices.empty() ? "OTHER" : gfx950_choice_name((int)i, p.answers[i].choices[0], &says);
     printf("  %-15s %-10s %s\n", p.answers[i].rule.c_str(), name, says);
     if (p.answers[i].choices.empty() || verbose) printf("                  %s\n", p.answers[i].evidence.c_str());

@@ -187,26 +187,28 @@ inline void one_nan(words *w) {
     if (is_nan(v)) v = 0x7FC00000;
 }
 
-/* questions.cc: which answers to a rule the device's are, into out->answers and out->rules. */
+/* Finds which answers to a rule the device gives, and puts them into out->answers and out->rules. */
 bool ask_rule(gfx950_profile *out, device *d, int rule, generator *g);
 
-/* hold.cc: every instruction under out->rules, into out->held. */
+/* Checks every instruction under out->rules, and puts the results into out->held. */
 bool hold(gfx950_profile *out, device *d, uint64_t seed, bool suites, const gfx950_profile_options &o);
 
-/* records.cc: words compared, added to a record. */
+/* Adds compared words to a record. */
 void count(gfx950_held *h, size_t cases, const words &got, const words &want, const std::string &where);
 
-/* Of gfx950_pair(). */
+/* What a pair as numbered by gfx950_pair() consists of. */
 inline int edge_of(int pair) { return pair < 25 ? 16 : 32; }
 inline int a_of(int pair) { return pair / 5 % 5; }
 inline int b_of(int pair) { return pair % 5; }
 inline const mx_format *element_format(int type) { return mx_format_find(gfx950_type_name(type)); }
 
-/* joins.cc: the operands of tiles first .. p->T - 1, zeroed before; chains fill chains * steps, all but C, which is for who runs them. */
+/* Fill tiles that are zero: fill_chains() the first chains * steps, all but C, which whoever runs them sets; fill_ties() those from `first`
+ * on. */
 void fill_chains(mx_probe *p, int pair, size_t chains, size_t steps, generator *g);
 void fill_ties(mx_probe *p, int pair, size_t first, generator *g);
 
-/* sums.cc: a model for each pair of types, into out->sums and out->rules; every product's kernel held to them. */
+/* find_sums() finds a model for each pair of types, for out->sums and out->rules; hold_products() checks every product's kernel against
+ * them. */
 bool find_sums(gfx950_profile *out, device *d, const gfx950_profile_options &o);
 bool hold_products(gfx950_profile *out, device *d, int index, bool suites, generator *g, gfx950_held *h);
 } // namespace gfx950_run

@@ -1,4 +1,4 @@
-/* Finds how gfx950's products are summed, pair of types by pair of types, and holds all 800 kernels to that. */
+/* Finds how gfx950's products are summed for each pair of types, and checks all 800 kernels against that. */
 #include <stdlib.h>
 
 #include "hip_backend/gfx950/run.h"
@@ -7,7 +7,7 @@
 using namespace gfx950_run;
 
 namespace {
-/* Tiles of mx_probe as registers. */
+/* Turns tiles of mx_probe into registers. */
 product registers(const mx_probe &probe, int pair) {
   const int edge = edge_of(pair), a_type = a_of(pair), b_type = b_of(pair);
   product p = tiles_of(edge, a_type, b_type, 0, 0, probe.T);
@@ -21,7 +21,7 @@ product registers(const mx_probe &probe, int pair) {
         const uint8_t *row = codes + (t * (size_t)edge + r) * row_bytes;
         for (size_t k = 0; k < depth; k++) {
           const uint32_t code = gfx950_bits(type) == 4 ? row[k / 2] >> (k % 2 * 4) & 15 : row[k];
-          if (code) set_code(&p, side, t, (int)r, (int)k, code); /* they are zero before */
+          if (code) set_code(&p, side, t, (int)r, (int)k, code); /* the registers start as zeros */
         }
         for (size_t b = 0; b < blocks; b++) set_scale(&p, side, t, (int)r, (int)b, scales[(t * (size_t)edge + r) * blocks + b]);
       }
@@ -46,11 +46,11 @@ words matrix(const product &p, const words &d) {
         gfx950_result_of(p.edge, lane, reg, &row, &col);
         out[(t * edge + (size_t)row) * edge + (size_t)col] = d[(t * 64 + (size_t)lane) * (size_t)p.regs() + (size_t)reg];
       }
-  one_nan(&out); /* the payload is mfma_nan's */
+  one_nan(&out); /* the rule mfma_nan decides the payload */
   return out;
 }
 
-/* Tiles first .. first + n - 1 of a batch. */
+/* The tiles first .. first + n - 1 of a batch. */
 mx_probe part_of(const mx_probe &p, size_t first, size_t n) {
   mx_probe part = p;
   part.T = n;
@@ -77,7 +77,7 @@ mx_probe_spec spec_of(int pair, uint64_t seed) {
           seed};
 }
 
-/* A group is no longer than the instruction. */
+/* A group is at most as long as the instruction. */
 mx_accum accum_for(int pair, mx_accum accum) {
   if (accum.L >= gfx950_depth(edge_of(pair))) accum.L = 0;
   return accum;
@@ -92,14 +92,14 @@ struct searcher {
     if (status) d->why = err.text;
     return status == MX_OK;
   }
-  /* A pair's probe tiles: cancelling, joining and edge cases made for its types. */
+  /* The probe tiles of a pair: cancellation, joining with C and edge cases, made for its types. */
   bool tiles(mx_probe *p, int pair) {
     const mx_probe_spec spec = spec_of(pair, seed);
     mx_error err;
     if (!fine(mx_probe_make(p, &spec, &err), err)) return false;
     return plain_scales(p);
   }
-  /* Scale 0xFF is the rule mfma_scale_ff's. */
+  /* Replaces scale 0xFF, whose effect the rule mfma_scale_ff decides. */
   static bool plain_scales(mx_probe *p) {
     for (size_t i = 0; i < p->T * p->spec.M * p->s_bytes; i++) {
       if (p->scale_a[i] == 0xFF) p->scale_a[i] = 0xFE;
@@ -114,7 +114,8 @@ struct searcher {
     *got = matrix(q, raw);
     return true;
   }
-  /* Chains and ties (joins.cc), and what the device makes of them: D of a step is C of the next. None is a probe of its own: what a model gets wrong there, the fit takes up. */
+  /* Makes chains and ties and runs them: the D of a step is the C of the next. They are not probes of a search; the fit is given what a
+   * model gets wrong there. */
   bool join(mx_probe *p, int pair, size_t chains, size_t steps, size_t ties, uint64_t from, words *got) {
     const size_t edge = (size_t)edge_of(pair), n = chains * steps;
     const mx_probe_spec spec = spec_of(pair, from);
@@ -146,7 +147,8 @@ struct searcher {
     one_nan(&want);
     return want == got;
   }
-  /* Fits a model to one pair, whose first tiles, chains and ties are given with their results; more batches as the fit wants them. */
+  /* Fits a model to one pair, whose first tiles, chains and ties are given with their results; the fit asks for more batches as it needs
+   * them. */
   bool fit(gfx950_sums *s, int pair, const mx_probe *first, const words &given, const mx_probe &joins, const words &joined) {
     enum { GIVEN = 2, BATCHES = 7 };
     mx_probe probes[BATCHES] = {*first, joins};
@@ -200,7 +202,7 @@ std::string gfx950_profile_accum(const gfx950_profile &p, int pair) {
 }
 
 namespace {
-/* What every pair ran: the tiles made for its types; chains and ties. */
+/* The results of each pair: on the tiles made for its types, and on chains and ties. */
 struct asked {
   words tiles, joined;
   mx_probe joins = {};
@@ -208,7 +210,7 @@ struct asked {
 bool explains(searcher &find, const mx_accum &accum, const mx_probe &tiles, int pair, const asked &q) {
   return find.explains(accum, tiles, pair, q.tiles) && find.explains(accum, q.joins, pair, q.joined);
 }
-/* A later model that explains all that an earlier one does (types of a wide range show more) takes its place. */
+/* A later model replaces an earlier one if it explains everything that the earlier one does, since types of a wider range show more. */
 bool replace(searcher &find, gfx950_sums *s, std::vector<gfx950_sums> *sums, const std::vector<asked> &all) {
   for (size_t i = 0; s->fits && i < sums->size(); i++) {
     const gfx950_sums old = (*sums)[i];
@@ -226,10 +228,13 @@ bool replace(searcher &find, gfx950_sums *s, std::vector<gfx950_sums> *sums, con
   }
   return true;
 }
-/* Every pair runs tiles made for its types, chains and ties. A pair whose bits a model explains that was found on another is that model's; the others are
- * searched. */
+/* Every pair runs tiles made for its types, chains and ties. If a model that was found on another pair explains its bits, the pair joins
+ * that model; otherwise a model is searched for it. */
 bool find_all(gfx950_profile *out, searcher &find, std::vector<asked> *all, const gfx950_profile_options &o) {
-  enum { SEARCHES = 8, FAILURES = 2 }; /* a search that finds nothing takes minutes: the third is not begun, its pairs have no model */
+  enum {
+    SEARCHES = 8,
+    FAILURES = 2
+  }; /* a search that finds nothing takes minutes, so after two of them there is no third, and such pairs get no model */
   enum { CHAINS = 5, STEPS = 8, TIES = 16 };
   int searches = 0, failures = 0;
   for (int pair = 0; pair < GFX950_PAIRS; pair++) {
@@ -275,7 +280,7 @@ bool gfx950_run::find_sums(gfx950_profile *out, device *d, const gfx950_profile_
 /* --- every kernel --- */
 
 namespace {
-/* Blocks of 32 elements with their scales, as the emulator makes them of a suite of gen. */
+/* Blocks of 32 elements with their scales, which the emulator makes from a suite of gen. */
 struct block {
   uint8_t code[32], scale;
 };
@@ -307,7 +312,7 @@ bool blocks_of(std::vector<block> *out, int type, int suite, std::string *why) {
   return fine && !out->empty();
 }
 
-/* C as far from a sum of products of that exponent as any way of joining the two may matter. */
+/* A C whose distance from a sum of products of that exponent is within the range in which the way of joining the two can matter. */
 uint32_t c_near(generator *g, int exponent) {
   int e = exponent + (int)g->below(82) - 41;
   e = e < 0 ? 0 : e > 254 ? 254 : e;
@@ -338,12 +343,12 @@ bool gfx950_run::hold_products(gfx950_profile *out, device *d, int index, bool s
                   " and " + std::to_string(p.select / 4) + ", " + what);
       return true;
     };
-    for (int select = 0; select < 16; select++, launched++) /* four different bytes in every scale register */
+    for (int select = 0; select < 16; select++, launched++) /* every scale register holds four different bytes */
       for (int i = 0; i < 2; i++) {
         product p = tiles_of(edge, types / 5, types % 5, select, i && select % 2 ? GFX950_MODE_OVFL : 0, 1);
         for (words *w : {&p.a, &p.b}) {
           for (uint32_t &v : *w) v = g->next();
-          if (i == 0) /* no specials in the first; FP6 and FP4 have none */
+          if (i == 0) /* the first tile has no NaN or Inf; FP6 and FP4 have none anyway */
             for (uint32_t &v : *w) v &= gfx950_bits(w == &p.a ? p.a_type : p.b_type) == 8 ? 0xB7B7B7B7 : 0xFFFFFFFF;
         }
         for (uint32_t &v : p.c) v = i ? g->next() : c_near(g, 130);
@@ -351,7 +356,7 @@ bool gfx950_run::hold_products(gfx950_profile *out, device *d, int index, bool s
           for (uint32_t &v : *w) v = i ? g->next() : (g->next() & 0x07070707) + 0x7C7C7C7C;
         if (!hold(p, i ? "any bits" : "random")) return false;
       }
-    mx_probe joins = {}; /* that no search has seen */
+    mx_probe joins = {}; /* tiles that no search has seen */
     searcher make = {d, 0, {}};
     bool fine = make.join(&joins, pair, 2, 5, 4, g->next(), &got);
     if (fine && judged) {
@@ -378,6 +383,6 @@ bool gfx950_run::hold_products(gfx950_profile *out, device *d, int index, bool s
     }
   }
   h->note = std::to_string(launched) + " of 400 kernels launched: 25 pairs of types, 16 pairs of scale bytes";
-  if (!open.empty()) h->note += "; not judged, no model of their sums was found: " + open;
+  if (!open.empty()) h->note += "; not judged, since no model of their sums was found: " + open;
   return true;
 }

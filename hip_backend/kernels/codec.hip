@@ -1,4 +1,4 @@
-/* Encodes and decodes arrays of single values: SPEC 2, one lane a value. */
+/* Encodes and decodes arrays of single values (SPEC 2), one value in each lane. */
 #include "hip_backend/run/args.h"
 #include "hip_backend/kernels/device/chain.h"
 #include "hip_backend/kernels/device/codec.h"
@@ -26,7 +26,7 @@ MXH_KERNEL(mxh_decode, codec_args, a, 256) {
     a.y[i] = mxd_narrow(mxd_decode(a.format, code));
   }
 }
-/* The quotient that is rounded to odd, and the approximate reciprocal. */
+/* Computes the quotient that is rounded to odd, and the approximate reciprocal. */
 MXH_KERNEL(mxh_numbers, numbers_args, a, 256) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n; i += step) {

@@ -1,4 +1,4 @@
-/* Computes values from codes: SPEC 3.7, one lane an element. */
+/* Computes values from codes (SPEC 3.7), one element in each lane. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_DEVICE uint32_t mxd_code_at(const mxd_plan &p, mxh_ptr<const uint8_t> codes, uint64_t r, uint64_t c) {
@@ -18,7 +18,7 @@ MXH_DEVICE uint32_t mxd_code_at(const mxd_plan &p, mxh_ptr<const uint8_t> codes,
 MXH_DEVICE float mxd_value(const mxd_plan &p, double code, double scale, double times, double over) {
   const bool encode = p.spec.scale_form == MX_SCALE_FORM_ENCODE;
   if (mxd_isnan(code) || mxd_isnan(scale)) return mxd_nanf(false);
-  if (encode && code == 0 && scale == 0) return (float)code; /* so is an all-zero block stored */
+  if (encode && code == 0 && scale == 0) return (float)code; /* this is how an all-zero block is stored */
   double v;
   if (p.spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
     v = (double)(float)(encode ? mxd_quotient(code, scale) : code * scale);

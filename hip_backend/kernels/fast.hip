@@ -1,5 +1,4 @@
-/* Quantises the formats that models are trained in at the speed of memory: MXFP4 (floor, even) and NVFP4 (TransformerEngine's chain). fast.h says
- * how. */
+/* Quantises the formats in which models are trained, MXFP4 (floor, even) and NVFP4 (TransformerEngine's chain), at the speed of memory. */
 #include "hip_backend/kernels/device/fast.h"
 #include "hip_backend/kernels/device/tile.h"
 
@@ -12,7 +11,7 @@ MXH_DEVICE void mxd_load8(float x[8], mxh_ptr<const float> at) {
   }
 }
 
-/* Eight elements of a block (lane `part` of block / 8), already read. */
+/* Quantises eight elements of a block that have been read (lane `part` of block / 8). */
 MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, mxh_ptr<float> factors, const float x[8], uint32_t index, unsigned part,
                                bool here) {
   const uint32_t amax = mxd_plain_amax(x, 1u << a.shift);
@@ -22,26 +21,27 @@ MXH_DEVICE void mxd_fast_block(const fast_args &a, const fast_rule &f, mxh_ptr<f
   for (unsigned i = 0; i < 8; i++) y[i] = x[i] * factor;
   if (!here) return;
   if (plain) {
-    /* A chain's y is a float that may underflow to a zero; the exact quotient is zero where x is. */
+    /* The y of a chain is a float that may underflow to zero; the exact quotient is zero only if x is. */
     a.codes[((uint64_t)index << a.shift) + part] = mxd_plain_e2m1(y, x, f.lead == MXD_LEAD_TE, f.drop);
     if (part == 0) a.scales[index] = (uint8_t)code;
   } else if (part == 0)
     a.special[mxh_atomic_add(a.n_special, 1)] = index;
 }
 
-/* R and D of chain te lie in the plan, where mxh_tensor_plan put them. */
+/* R and D of chain te are in the plan, where mxh_tensor_plan put them. */
 MXH_DEVICE fast_rule mxd_fast_rule(const fast_args &a) {
   fast_rule f = a.rule;
   if (f.lead == MXD_LEAD_TE) {
     const mxd_plan &p = mxh_ref(a.plan);
     f.d = p.vars[MXD_VAR_FIRST + 1];
     f.r = p.vars[MXD_VAR_FIRST + 2];
-    if (!(f.r > 0 && f.r < 0x1p120f && f.d > 0x1p-100f && f.d < 0x1p100f)) f.r = mxd_nanf(false); /* nothing is plain */
+    if (!(f.r > 0 && f.r < 0x1p120f && f.d > 0x1p-100f && f.d < 0x1p100f)) f.r = mxd_nanf(false); /* then no block counts as plain */
   }
   return f;
 }
 
-/* Two pieces of eight elements a lane, both on their way before the first is needed. Every lane takes every round: lanes meet in it. */
+/* Each lane loads two pieces of eight elements before it uses the first. Every lane goes through every round, since lanes exchange values in
+ * it. */
 MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
   MXH_SHARED(float, factors, MXD_FACTORS);
   const fast_rule f = mxd_fast_rule(a);
@@ -63,7 +63,7 @@ MXH_KERNEL(mxh_quantize_fast, fast_args, a, 256) {
   }
 }
 
-/* Blocks that were not plain, one lane each. */
+/* Quantises the blocks that were not plain, one in each lane. */
 MXH_KERNEL(mxh_quantize_special, fast_args, a, 256) {
   const mxd_plan &p = mxh_ref(a.plan);
   const uint32_t n = a.n_special[0], step = mxh_grid_size() * mxh_block_size();
@@ -73,7 +73,7 @@ MXH_KERNEL(mxh_quantize_special, fast_args, a, 256) {
     const mxd_tile t = mxd_tile_at(p, index);
     const mxd_stats st = mxd_tile_stats(p, a.x, t, index);
     mxd_scale s;
-    if (!mxd_block_scale(&s, p, st, 0)) continue; /* specs that refuse are not for the fast path */
+    if (!mxd_block_scale(&s, p, st, 0)) continue; /* specs that can refuse a block do not take the fast path */
     for (uint32_t c = 0; c < a.block; c += 2) {
       float value;
       const uint32_t low = mxd_element(p, s, mxd_at(a.x, t.row, t.col + c), 0, &value);
@@ -84,10 +84,10 @@ MXH_KERNEL(mxh_quantize_special, fast_args, a, 256) {
   }
 }
 
-/* A tile of 32 x 32 is read once, quantised along its rows, and along its columns for the transposed matrix. 128 lanes. */
+/* Reads a tile of 32 x 32 once, and quantises it along its rows and, for the transposed matrix, along its columns. 128 lanes. */
 MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
   MXH_SHARED(float, tile, 32 * 33);
-  MXH_SHARED(float, factors, MXD_FACTORS); /* not read: both directions take power-of-two scales alone */
+  MXH_SHARED(float, factors, MXD_FACTORS); /* not read, since both directions have power-of-two scales */
   const unsigned t = mxh_thread_id(), line = t / 4, part = t % 4;
   const uint32_t across = a.cols / 32, down = a.rows / 32;
   for (uint32_t b = mxh_block_id(); b < across * down; b += mxh_grid_size()) {
@@ -103,8 +103,9 @@ MXH_KERNEL(mxh_quantize_both, both_args, a, 128) {
   }
 }
 
-/* v * times / over, rounded once. v has few bits, so p + t is the product to some 2^-46 of it; if moving t by 2^-20 of itself, which is more than that
- * where a tie is near, changes nothing, p + t rounds as the real does. Otherwise, and where binary32 ends, by division. */
+/* v * times / over, rounded once. v has few bits, so p + t is the product with a relative error of about 2^-46. Near a tie, 2^-20 of t is
+ * more than that error: if moving t by as much changes nothing, p + t rounds as the real product does. Otherwise, and at the ends of
+ * binary32, it divides. */
 MXH_DEVICE float mxd_times_ratio(const fast_dequantize_args &a, float v) {
   const float p = v * a.ratio_hi, t = mxh_fma(v, a.ratio_lo, mxh_fma(v, a.ratio_hi, -p));
   const float low = p + mxh_fma(t, -0x1p-20f, t), high = p + mxh_fma(t, 0x1p-20f, t);
@@ -115,13 +116,14 @@ MXH_DEVICE float mxd_times_ratio(const fast_dequantize_args &a, float v) {
   return mxd_isnan(q) ? mxd_nanf(false) : (float)q;
 }
 
-/* Magnitude and sign of an e2m1 code. */
+/* The value of an e2m1 code. */
 MXH_DEVICE float mxd_plain_value(uint32_t code) {
   const uint32_t m = code & 7, bits = m < 2 ? m * 0x3F000000u : (m << 22) + (126u << 23);
   return mxh_bits<float>(bits | (code & 8) << 28);
 }
 
-/* Values of each code under each scale of e4m3, tensor scale and all: a group of lanes makes the 2048 once, elements are looked up. */
+/* A table of the values of each code under each e4m3 scale, with the tensor scale: a group of lanes computes its 2048 entries once and then
+ * looks elements up. */
 enum { MXD_VALUES = 2048 };
 MXH_DEVICE void mxd_value_table(mxh_ptr<float> table, const fast_dequantize_args &a) {
   for (unsigned i = mxh_thread_id(); i < MXD_VALUES; i += mxh_block_size()) {
@@ -138,7 +140,7 @@ MXH_DEVICE void mxd_value_table(mxh_ptr<float> table, const fast_dequantize_args
   mxh_barrier();
 }
 
-/* Values of four codes a lane, four times; scales e8m0 or e4m3. */
+/* Computes the values of four codes in each lane, four times; scales are e8m0 or e4m3. */
 MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
   MXH_SHARED(float, table, MXD_VALUES);
   const uint32_t width = mxh_block_size();
@@ -170,7 +172,7 @@ MXH_KERNEL(mxh_dequantize_fast, fast_dequantize_args, a, 256) {
   }
 }
 
-/* Largest magnitude where a NaN and an Inf count as they are. */
+/* Finds the largest magnitude, with NaN and Inf counting as themselves. */
 MXH_KERNEL(mxh_amax_fast, fast_amax_args, a, MXD_BLOCK_LARGEST) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   const mxh_ptr<const mxd_float4> x = mxh_as<const mxd_float4>(a.x);
@@ -194,7 +196,7 @@ MXH_KERNEL(mxh_copy, copy_args, a, 256) {
     mxh_as<mxd_float4>(a.y)[i] = v;
   }
 }
-/* Random numbers of all signs and 23 binades, by Philox of stream 3. */
+/* Fills with random numbers of both signs from 23 binades, by stream 3 of Philox. */
 MXH_KERNEL(mxh_fill_random, fill_args, a, 256) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); 4 * i < a.n; i += step) {

@@ -1,24 +1,24 @@
-/* Computes the block-scaled product of SPEC 4 under f32_block and f32_seq, one lane an output: every term exact, every rounding where the model has
- * it. */
+/* Computes the block-scaled product of SPEC 4 under f32_block and f32_seq, one output in each lane. Every term is exact, and every rounding
+ * is one of the model. */
 #include "hip_backend/kernels/device/tile.h"
 #include "mxgold/gemm.h"
 
 typedef __int128 mxd_i128;
 typedef unsigned __int128 mxd_u128;
 
-MXH_DEVICE int mxd_top_bit(mxd_u128 v) { /* -1 for 0 */
+MXH_DEVICE int mxd_top_bit(mxd_u128 v) { /* the highest bit that is set; -1 for 0 */
   const uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
   return high ? 127 - mxh_clz(high) : 63 - mxh_clz(low);
 }
 
-/* v * 2^shift, shift at most 0 and rounded to odd. */
+/* v * 2^shift rounded to odd; shift is at most 0. */
 MXH_DEVICE mxd_u128 mxd_shift_right(mxd_u128 v, int shift) {
   if (shift >= 128) return v != 0;
   const mxd_u128 kept = v >> shift;
   return kept | ((kept << shift) != v);
 }
 
-/* sum * 2^low, not 0, to binary32. What was cut below made the last bit odd. */
+/* Rounds a nonzero sum * 2^low to binary32. If anything was cut below, the last bit of sum is odd. */
 MXH_DEVICE float mxd_round_sum(mxd_u128 sum, int low, bool negative) {
   int at = low + mxd_top_bit(sum), quantum = (at < -126 ? -126 : at) - 23, shift = quantum - low;
   uint64_t steps;
@@ -34,7 +34,8 @@ MXH_DEVICE float mxd_round_sum(mxd_u128 sum, int low, bool negative) {
   return (float)mxd_with_sign((double)steps * mxd_pow2(quantum), negative);
 }
 
-/* rnd_f32(acc + m * 2^e), exact before the one rounding. m has at most 94 bits (so that what is cut below never meets a cancellation). */
+/* rnd_f32(acc + m * 2^e), exact before its only rounding. m has at most 94 bits, so that bits that are cut below never matter in a
+ * cancellation. */
 MXH_DEVICE float mxd_add_exact(float acc, mxd_i128 m, int e) {
   const double a = (double)acc;
   if (m == 0) return acc + 0.0f;
@@ -73,13 +74,13 @@ MXH_DEVICE int64_t mxd_odd_part(double x, int *e) {
   return mxd_negative(x) ? -(int64_t)m : (int64_t)m;
 }
 
-/* ---- Sums of binary32 numbers times binary32 scales, or divided by them: exact, in two's complement, in units of 2^MXD_WIDE_LOW. The least term is
- * 2^-149 * 2^-149 * 2^-149 * 2^-149 / (2^127 * 2^127), the greatest has room for 2^64 of its kind. ---- */
+/* ---- Exact sums of binary32 numbers multiplied or divided by binary32 scales, in two's complement, in units of 2^MXD_WIDE_LOW. The
+ * smallest term is 2^-149 * 2^-149 * 2^-149 * 2^-149 / (2^127 * 2^127), and there is room for 2^64 of the largest. ---- */
 enum { MXD_WIDE_LOW = -896, MXD_WIDE_LIMBS = 58 };
 struct mxd_wide {
   uint32_t limb[MXD_WIDE_LIMBS];
 };
-/* += +-m * 2^e */
+/* Adds m * 2^e, or subtracts it if negative. */
 MXH_DEVICE void mxd_wide_add(mxd_wide *w, mxd_u128 m, int e, bool negative) {
   const int at = e - MXD_WIDE_LOW, first = at / 32, shift = at % 32;
   const uint32_t flip = negative ? 0xFFFFFFFFu : 0;
@@ -92,13 +93,13 @@ MXH_DEVICE void mxd_wide_add(mxd_wide *w, mxd_u128 m, int e, bool negative) {
     carry = sum >> 32;
   }
 }
-/* -1, 0, 1 */
+/* The sign: -1, 0 or 1. */
 MXH_DEVICE int mxd_wide_sign(const mxd_wide &w) {
   uint32_t any = 0;
   for (int i = 0; i < MXD_WIDE_LIMBS; i++) any |= w.limb[i];
   return w.limb[MXD_WIDE_LIMBS - 1] >> 31 ? -1 : any != 0;
 }
-/* w / divisor to binary32, the divisor below 2^49: bit by bit, 80 of them. */
+/* Rounds w / divisor to binary32 by long division, for 80 bits; the divisor is below 2^49. */
 MXH_DEVICE float mxd_wide_quotient(mxd_wide *w, uint64_t divisor) {
   const int sign = mxd_wide_sign(*w);
   if (!sign) return 0;
@@ -152,7 +153,7 @@ MXH_DEVICE double mxd_gemm_scale(const mxd_plan &p, mxh_ptr<const uint8_t> scale
   for (int i = 0; i < p.scale_bytes; i++) code |= (uint32_t)scales[(r * p.scale_cols + b) * (uint64_t)p.scale_bytes + (uint64_t)i] << 8 * i;
   return mxd_scale_value(p, code);
 }
-/* Value of an element; a HiFloat4 one with its two upper levels. */
+/* The value of an element; that of HiFloat4 includes its levels 2 and 3. */
 MXH_DEVICE double mxd_gemm_element(const mxd_plan &p, mxh_ptr<const uint8_t> codes, mxh_ptr<const uint8_t> micro, uint64_t r, uint64_t k) {
   const uint32_t code = mxd_gemm_code(p, codes, r, k);
   if (p.elem.kind == MX_KIND_NONE) return mxd_widen(mxh_bits<float>(code));
@@ -162,7 +163,7 @@ MXH_DEVICE double mxd_gemm_element(const mxd_plan &p, mxh_ptr<const uint8_t> cod
   return v * mxd_hif4_factor((uint32_t)micro[at] | (uint32_t)micro[at + 1] << 8 | (uint32_t)micro[at + 2] << 16, (uint32_t)(k % 64));
 }
 
-/* binary16 and bfloat16, rounded once. */
+/* Rounds to binary16 or bfloat16, once. */
 MXH_DEVICE uint16_t mxd_to_16(float d, bool bf16) {
   if (mxd_isnan(d)) return bf16 ? 0x7FC0 : 0x7E00;
   const double r = bf16 ? mxd_to_dtype((double)d, MX_INPUT_DTYPE_BFLOAT16) : mxd_to_dtype((double)d, MX_INPUT_DTYPE_FLOAT16), a = mxd_abs(r);
@@ -173,16 +174,16 @@ MXH_DEVICE uint16_t mxd_to_16(float d, bool bf16) {
   return (uint16_t)(sign | (((uint32_t)(e + 14) << 10) + (uint32_t)(a * mxd_pow2(10 - e))));
 }
 
-/* Exponent of the format's last place: every value is a multiple of 2^it. */
+/* The exponent of the format's last place: every value is a multiple of that power of two. */
 MXH_DEVICE int mxd_last_place(const mxd_format &f) { return f.kind == MX_KIND_INT ? -f.man_bits : 1 - f.bias - f.man_bits; }
 
-/* Element times scale, or over it (where 0 / 0 is how an all-zero block is stored), to binary32. */
+/* An element times its scale, or divided by it, rounded to binary32. 0 / 0 is how the encode form stores an all-zero block. */
 MXH_DEVICE float mxd_gemm_value(const mxd_plan &p, double x, double scale) {
   if (p.elem.kind == MX_KIND_NONE || p.spec.scale_form != MX_SCALE_FORM_ENCODE) return (float)(x * scale);
   return x == 0 && scale == 0 ? (float)x : (float)mxd_quotient(x, scale);
 }
 
-/* One side of a block: its scale's part of the numerator or of the denominator. False: it is 0, Inf or NaN. */
+/* What the scale of one side of a block contributes to the numerator or the denominator. False: it is 0, Inf or NaN. */
 MXH_DEVICE bool mxd_gemm_scaling(const mxd_plan &p, double scale, int64_t *up, int *e_up, int64_t *under, int *e_under) {
   if (!mxd_finite(scale) || scale == 0) return false;
   int e;
@@ -193,7 +194,7 @@ MXH_DEVICE bool mxd_gemm_scaling(const mxd_plan &p, double scale, int64_t *up, i
   return true;
 }
 
-/* f32_block's step for any elements and scales of binary32. */
+/* The step of f32_block for any elements and scales of binary32. */
 MXH_DEVICE float mxd_gemm_wide(const gemm_args &a, const mxd_plan &pa, const mxd_plan &pb, float acc, uint64_t i, uint64_t j, uint64_t b) {
   const double sa = mxd_gemm_scale(pa, a.a_scales, i, b), sb = mxd_gemm_scale(pb, a.b_scales, j, b);
   const uint64_t last = (b + 1) * a.block < a.K ? (b + 1) * a.block : a.K;
@@ -201,7 +202,7 @@ MXH_DEVICE float mxd_gemm_wide(const gemm_args &a, const mxd_plan &pa, const mxd
   int e_up = 0, e_under = 0;
   const bool plain_a = mxd_gemm_scaling(pa, sa, &up, &e_up, &under, &e_under),
              plain = mxd_gemm_scaling(pb, sb, &up, &e_up, &under, &e_under) && plain_a;
-  if (!plain) up = under = 1, e_up = e_under = 0; /* the sign of the sum is all that counts then */
+  if (!plain) up = under = 1, e_up = e_under = 0; /* then only the sign of the sum counts */
   const bool negative = (up < 0) != (under < 0);
   const uint64_t up_size = (uint64_t)(up < 0 ? -up : up), under_size = (uint64_t)(under < 0 ? -under : under);
   mxd_wide sum = {};
@@ -218,7 +219,7 @@ MXH_DEVICE float mxd_gemm_wide(const gemm_args &a, const mxd_plan &pa, const mxd
       mxd_wide_add(&sum, (mxd_u128)(uint64_t)(m < 0 ? -m : m) * up_size, ex + ey + e_up - e_under, (m < 0) != negative);
     }
   }
-  if (!plain || !finite || !mxd_finite((double)acc)) { /* IEEE's arithmetic says which of NaN, Inf and 0 it is */
+  if (!plain || !finite || !mxd_finite((double)acc)) { /* IEEE arithmetic decides between NaN, Inf and 0 */
     double term = finite ? (double)mxd_wide_sign(sum) : loose, over = 1, divisor = 1;
     (pa.elem.kind != MX_KIND_NONE && pa.spec.scale_form == MX_SCALE_FORM_ENCODE ? divisor : over) *= sa;
     (pb.elem.kind != MX_KIND_NONE && pb.spec.scale_form == MX_SCALE_FORM_ENCODE ? divisor : over) *= sb;
@@ -264,7 +265,7 @@ MXH_KERNEL(mxh_gemm, gemm_args, a, 256) {
       }
       if (a.model == MX_GEMM_F32_SEQ) continue;
       if (!finite)
-        acc = (float)((double)acc + (loose * (sa * sb) + 0.0)); /* IEEE's arithmetic says which of NaN and Inf it is */
+        acc = (float)((double)acc + (loose * (sa * sb) + 0.0)); /* IEEE arithmetic decides between NaN and Inf */
       else {
         int ea, eb;
         const int64_t ma = mxd_odd_part(sa, &ea), mb = mxd_odd_part(sb, &eb);

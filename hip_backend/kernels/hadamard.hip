@@ -1,4 +1,4 @@
-/* Does steps 1 to 3 of SPEC 3.2: round to input.dtype, flush, rotate. */
+/* Rounds the input to input.dtype, flushes subnormals and rotates: steps 1 to 3 of SPEC 3.2. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_KERNEL(mxh_prepare, prepare_args, a, 256) {
@@ -20,7 +20,7 @@ MXH_DEVICE bool mxd_sign_of(const hadamard_args &a, unsigned i) {
   return false;
 }
 
-/* A lane an element, block_size / size tiles a block; a tile lies in shared memory. Launched with max(size, 256) lanes. */
+/* Each lane has one element and each block block_size / size tiles, which lie in shared memory. It is launched with max(size, 256) lanes. */
 MXH_KERNEL(mxh_hadamard, hadamard_args, a, 1024) {
   MXH_SHARED(float, tile, 1024);
   const unsigned t = mxh_thread_id(), i = t % a.size;

@@ -1,4 +1,4 @@
-/* Converts layouts of scales and codes: SPEC 7. */
+/* Converts between layouts of scales and of codes: SPEC 7. */
 #include "hip_backend/run/args.h"
 #include "mxgold/layout.h"
 
@@ -27,7 +27,7 @@ MXH_DEVICE uint64_t mxd_layout_index(int layout, uint64_t padded_k, uint64_t r, 
   }
 }
 
-/* From row-major; every byte of the layout is written, padding too. */
+/* Converts from row-major, and writes every byte of the layout including the padding. */
 MXH_KERNEL(mxh_layout_pack, layout_args, a, 256) {
   const uint64_t rp = mxd_row_pad[a.layout], kp = mxd_k_pad[a.layout], rows = (a.rows + rp - 1) / rp * rp, kb = (a.kb + kp - 1) / kp * kp;
   const uint64_t n = rows * kb, step = (uint64_t)mxh_grid_size() * mxh_block_size();
@@ -52,7 +52,7 @@ MXH_DEVICE uint64_t mxd_nibble_at(const pack_args &a, uint64_t i, bool *high) {
   *high = i - first >= half;
   return first / 2 + (i - first) % half;
 }
-/* n codes, one a byte, to (n + 1) / 2 bytes. Lanes share bytes: out is zeroed before, and taken as words. */
+/* Packs n codes of one byte each into (n + 1) / 2 bytes. Lanes share bytes, so out must be zero before, and is accessed as words. */
 MXH_KERNEL(mxh_pack4, pack_args, a, 256) {
   const uint64_t step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < a.n; i += step) {
@@ -69,7 +69,7 @@ MXH_KERNEL(mxh_unpack4, pack_args, a, 256) {
     a.out[i] = (uint8_t)((uint32_t)a.in[at] >> (high ? 4 : 0) & 15);
   }
 }
-/* 6-bit codes as a dense little-endian stream, one lane three bytes. */
+/* Packs 6-bit codes into a dense little-endian stream, three bytes in each lane. */
 MXH_KERNEL(mxh_pack6, pack_args, a, 256) {
   const uint64_t groups = (a.n + 3) / 4, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t g = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); g < groups; g += step) {

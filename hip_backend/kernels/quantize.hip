@@ -1,5 +1,5 @@
-/* Quantises under any spec: one lane a tile, the spec's keys interpreted. Codes leave one a byte; mxh_pack_codes makes bytes of 4-bit ones.
- * The source is read by steps, so that a transposed matrix is quantised where it lies. */
+/* Quantises under any spec by interpreting its keys, one tile in each lane. Codes are written one to a byte; mxh_pack_codes then packs 4-bit
+ * ones. The source is read with a row step and a column step, so that a transposed matrix needs no copy. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_DEVICE void mxd_put_scale(const quantize_args &a, const mxd_plan &p, const mxd_tile &t, uint32_t code) {
@@ -60,7 +60,7 @@ MXH_KERNEL(mxh_quantize, quantize_args, a, 256) {
   }
 }
 
-/* Two codes a byte, in the order of spec.nibble. */
+/* Packs two codes into each byte, in the order of spec.nibble. */
 MXH_KERNEL(mxh_pack_codes, pack_codes_args, a, 256) {
   const uint64_t bytes = a.cols_padded / 2, n = a.rows * bytes, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < n; i += step) {

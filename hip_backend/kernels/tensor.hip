@@ -1,5 +1,5 @@
-/* Finds the tensor's largest magnitude, and makes the tensor-level numbers of a plan from it on the device: two-level scaling without a trip to the
- * host. */
+/* Finds the tensor's largest magnitude and computes the tensor-level numbers of a plan from it on the device, so that two-level scaling need
+ * not wait for the host. */
 #include "hip_backend/kernels/device/tile.h"
 
 MXH_KERNEL(mxh_amax, amax_args, a, MXD_BLOCK_LARGEST) {

@@ -1,4 +1,4 @@
-/* Opens devices of all kinds, and has the one that is always there. */
+/* Opens devices of all kinds, and implements the CPU host runtime, which is always there. */
 #include "hip_backend/run/device.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Declares what a kind of device gives to device_api.h. */
+/* Declares what each kind of device implements for device_api.h. */
 #ifndef MXH_DEVICE_H
 #define MXH_DEVICE_H
 
@@ -9,7 +9,7 @@
 
 struct mxh_device {
   std::string kind, name, arch, driver, error;
-  size_t missing = 0; /* allocations that failed and were not freed yet */
+  size_t missing = 0; /* allocations that failed and have not been freed yet */
   virtual ~mxh_device() {}
   virtual bool has(const char *kernel) = 0;
   virtual void *alloc(size_t n) = 0;
@@ -23,16 +23,16 @@ struct mxh_device {
   virtual int time_end(double *seconds) = 0;
 };
 
-/* NULL and a reason if there is none; bare: a device that this program has no kernels for will do. */
+/* NULL and a reason if there is none; bare: the program need not have kernels for the device. */
 mxh_device *mxh_open_host(std::string *why, bool bare = false);
 mxh_device *mxh_open_cuda(std::string *why, bool bare = false);
 mxh_device *mxh_open_hip(std::string *why, bool bare = false);
 
-/* Code objects that the program carries (embed.S, written by hip.mk). */
+/* Code objects that are embedded in the program (embed.S, written by hip.mk). */
 struct mxh_module {
   const char *arch, *stem; /* "gfx950", "cuda" (machine code and PTX in one file); "quantize" */
   const unsigned char *first, *last;
 };
-extern "C" const mxh_module mxh_modules[]; /* the last one has no arch */
+extern "C" const mxh_module mxh_modules[]; /* the last entry has no arch */
 
 #endif

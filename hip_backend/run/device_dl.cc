@@ -1,4 +1,4 @@
-/* Uses AMD and NVIDIA through their drivers' libraries, opened at run time: the two have the same calls under other names. */
+/* Uses AMD and NVIDIA devices through their drivers' libraries, which are opened at run time and have the same calls under different names. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <map>
@@ -10,7 +10,7 @@
 namespace {
 typedef void *handle;
 
-/* The calls, by the names of each library. Addresses are pointers on AMD and 64-bit integers on NVIDIA: the same registers. */
+/* The calls of either library. Device addresses are pointers on AMD and 64-bit integers on NVIDIA, which are passed in the same registers. */
 struct calls {
   int (*init)(unsigned);
   int (*get_device)(int *, int);
@@ -36,7 +36,7 @@ struct calls {
   int (*bus_id)(char *, int, int);
 };
 
-/* Which call is which: hip_backend/tests/driver_api.cc holds these to the headers of the two. */
+/* The symbols of the calls in each library; hip_backend/tests/driver_api.cc checks them against the headers of both. */
 #define MXH_CUDA_CALLS(X)                                                                                                                      \
   X(init, cuInit)                                                                                                                              \
   X(get_device, cuDeviceGet)                                                                                                                   \
@@ -103,7 +103,8 @@ struct dl_device : mxh_device {
     if (!p) *why = std::string("the driver's library has no ") + symbol;
     return p != nullptr;
   }
-  /* AMD's code objects are each for one target. NVIDIA's files hold machine code for one and PTX, of which the driver makes code for later ones. */
+  /* Each AMD code object is for one target. An NVIDIA file holds machine code for one target, and PTX from which the driver makes code for
+   * later ones. */
   bool load_modules(std::string *why, bool bare) {
     int tried = 0;
     for (const mxh_module *m = mxh_modules; m->arch; m++) {
@@ -116,13 +117,13 @@ struct dl_device : mxh_device {
         fail((std::string("loading ") + m->stem + " for " + arch).c_str(), code);
         *why = error;
         if (kind == "cuda" && code == 209)
-          *why += ": the kernels are PTX of compute capability 8.0, the device is of an earlier one"; /* NO_BINARY_FOR_GPU */
-        if (kind == "cuda" && code == 222) *why += ": its compiler is older than the PTX";            /* UNSUPPORTED_PTX_VERSION */
+          *why += ": the kernels are PTX for compute capability 8.0, and the device has an earlier one"; /* NO_BINARY_FOR_GPU */
+        if (kind == "cuda" && code == 222) *why += ": the driver's compiler is older than the PTX";      /* UNSUPPORTED_PTX_VERSION */
         return false;
       }
       modules.push_back(h);
     }
-    if (!tried) *why = "there are no kernels for " + arch + " in this program";
+    if (!tried) *why = "this program has no kernels for " + arch;
     return tried != 0 || bare;
   }
   handle function(const char *kernel) {
@@ -185,7 +186,7 @@ mxh_device *mxh_open_cuda(std::string *why, bool bare) {
   handle context;
   char name[256] = "";
   if (c.init(0) || c.get_device(&device, 0)) return give_up(d, why, "no NVIDIA device");
-  if (c.retain(&context, device) || c.set_context(context)) return give_up(d, why, "the device gives no context");
+  if (c.retain(&context, device) || c.set_context(context)) return give_up(d, why, "the device does not give a context");
   c.name(name, sizeof name, device);
   c.version(&version);
   c.attribute(&major, 75, device); /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR */
@@ -198,9 +199,9 @@ mxh_device *mxh_open_cuda(std::string *why, bool bare) {
   return d;
 }
 
-/* The target that the HIP runtime itself gives for the device ("gfx950" of "gfx950:sramecc+:xnack-"); "" if it does not say. The struct of properties
- * has grown from release to release, a call for each; in all of them a name of 256 bytes comes first and gcnArchName is the one text behind it that
- * starts with "gfx", so it is looked for, not read at an offset. */
+/* The target that the HIP runtime itself gives for the device ("gfx950" of "gfx950:sramecc+:xnack-"); "" if it does not say. The struct of
+ * properties has grown from release to release, with a call for each. All of them begin with a name of 256 bytes, and gcnArchName is the
+ * only text after it that starts with "gfx", so the target is searched for instead of being read at an offset. */
 static std::string hip_target(handle library, int device) {
   for (const char *symbol : {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"}) {
     int (*properties)(void *, int);
@@ -220,7 +221,8 @@ static std::string hip_target(handle library, int device) {
   return "";
 }
 
-/* The same from the kernel driver, for a runtime that does not say: the GPU at that PCI address ("0000:75:00.0"), or the only kind there is. */
+/* The same from the kernel driver, for a runtime that does not say it: that of the GPU at a PCI address ("0000:75:00.0"), or the only one
+ * present. */
 static std::string kernel_target(const char *bus_id, std::string *why) {
   unsigned domain = 0, bus = 0, slot = 0, function = 0;
   const bool known = sscanf(bus_id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4;
@@ -237,7 +239,7 @@ static std::string kernel_target(const char *bus_id, std::string *why) {
       if (!strcmp(key, "domain")) in_domain = value;
     }
     fclose(f);
-    if (!target) continue; /* a processor */
+    if (!target) continue; /* this node is a processor, not a GPU */
     char text[32];
     snprintf(text, sizeof text, "gfx%llu%llx%llx", target / 10000, target / 100 % 100, target % 100);
     if (known && in_domain == domain && (location & 0xFFFF) >> 3 == (bus << 5 | slot)) return text;
@@ -245,7 +247,7 @@ static std::string kernel_target(const char *bus_id, std::string *why) {
   }
   if (!all.empty() && all.find(',') == std::string::npos) return all;
   *why = all.empty() ? "neither the HIP runtime nor the kernel driver names the device's target"
-                     : "the HIP runtime does not say which of " + all + " its device 0 is";
+                     : "the HIP runtime does not say which of " + all + " is its device 0";
   return "";
 }
 
@@ -257,7 +259,7 @@ mxh_device *mxh_open_hip(std::string *why, bool bare) {
   if (!d->library) return give_up(d, why, "libamdhip64.so is not there");
   calls &c = d->c;
   if (false MXH_HIP_CALLS(MXH_MISSES)) return give_up(d, why, "");
-  int device = 0, version = 0; /* the runtime's first: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES have been heard */
+  int device = 0, version = 0; /* the runtime's first device, which respects ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES */
   char name[256] = "", bus_id[64] = "";
   if (c.init(0) || c.get_device(&device, 0) || c.set(0)) return give_up(d, why, "no AMD device");
   c.name(name, sizeof name, device);

@@ -1,5 +1,5 @@
-/* Passes a case from mxgold/plugin.h to device_plugin.h: it goes to the device, and the result comes back. MXGOLD_DEVICE=hip|cuda|host picks the
- * device; auto says which it took. The harness passes each line on once. */
+/* Adapts a kernel that follows device_plugin.h to mxgold/plugin.h: it copies each case to the device and the result back.
+ * MXGOLD_DEVICE=hip|cuda|host picks the device; auto prints which one it took. The harness prints each line only once. */
 #include "hip_backend/run/device_plugin.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "hip_backend/run/host_lanes.h"
 #include "mxgold/plugin.h"
 
-/* Set by a launch that fails on the host runtime (without_rocm/hip/hip_runtime.h). */
+/* Set when a launch fails on the host runtime (without_rocm/hip/hip_runtime.h). */
 extern "C" int mxh_hip_failed;
 int mxh_hip_failed;
 
@@ -22,7 +22,7 @@ static int failed(mxh_device *dev) {
 }
 
 extern "C" int mxgold_quantize(const mxgold_job *job) {
-  static mxh_device *dev; /* one child process, one device */
+  static mxh_device *dev; /* each child process uses one device */
   char why[512];
   const char *kind = getenv("MXGOLD_DEVICE");
   if (!dev) {
@@ -33,7 +33,7 @@ extern "C" int mxgold_quantize(const mxgold_job *job) {
       return 1;
     }
     if (any)
-      fprintf(stderr, "device plugin: on %s (%s)%s%s\n", mxh_name(dev), mxh_kind(dev), *why ? ", for there is no other device: " : "", why);
+      fprintf(stderr, "device plugin: on %s (%s)%s%s\n", mxh_name(dev), mxh_kind(dev), *why ? ", because there is no other device: " : "", why);
   }
   const size_t n_x = job->rows ? ((job->rows - 1) * job->ld + job->cols) * sizeof(float) : 0, n_codes = job->rows * job->code_stride,
                n_scales = job->scale_rows * job->scale_cols * job->scale_bytes;
@@ -58,7 +58,7 @@ extern "C" int mxgold_quantize(const mxgold_job *job) {
   const int result = mxgold_quantize_device(&there);
   const std::string reported = mxh_host::reports();
   if (!reported.empty() ||
-      mxh_hip_failed) { /* a kernel that went wrong, whatever is returned; reports that the plugin took it has said itself */
+      mxh_hip_failed) { /* the kernel went wrong, whatever it returned; reports that the plugin fetched are its own to print */
     if (!reported.empty()) fprintf(stderr, "device plugin: the host runtime reports: %s", reported.c_str());
     return MXGOLD_FAILED;
   }

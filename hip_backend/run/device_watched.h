@@ -1,4 +1,4 @@
-/* Declares a device that passes every call on to another, for those that look on, or play a fault. */
+/* Declares a device that passes every call on to another, as a base for devices that observe calls or simulate faults. */
 #ifndef MXH_DEVICE_WATCHED_H
 #define MXH_DEVICE_WATCHED_H
 

@@ -1,4 +1,4 @@
-/* Runs the host runtime: fibers, rendezvous and checked memory. */
+/* Implements the CPU host runtime: fibers, the points where they meet, and checked memory. */
 #include "host_lanes.h"
 
 #include <map>
@@ -57,7 +57,7 @@ const char *reports() {
   return report_given.c_str();
 }
 
-/* ---- Memory: each allocation has a shadow of one byte a byte, 1 where it was written ---- */
+/* ---- Memory: each allocation has a shadow with one byte for each of its bytes, 1 if that was written ---- */
 
 struct area {
   size_t size;
@@ -75,7 +75,8 @@ static std::pair<const uintptr_t, area> *find_area(uintptr_t at) {
   if (at >= i->first + i->second.size) return nullptr;
   return last_area = &*i;
 }
-/* A page before and a MiB after are left unmapped: what escapes the checks faults, and an index that is too large by less meets no other area. */
+/* A page before and a MiB after each area are left unmapped, so that an access that escapes the checks faults, and an index that is too
+ * large by less than that does not reach another area. */
 enum { page = 4096, gap = 1 << 20 };
 static size_t mapped(size_t n_bytes) { return (n_bytes + page - 1) / page * page + page + gap; }
 static void *area_new(size_t n_bytes, const char *name) {
@@ -102,7 +103,7 @@ void release(void *p) {
 const void *access(const void *p, size_t n_bytes, bool is_write, bool is_read) {
   uintptr_t at = (uintptr_t)p;
   auto *a = find_area(at);
-  if (!a) { /* just behind one? */
+  if (!a) { /* it may be just behind one */
     auto i = areas.upper_bound(at);
     if (i != areas.begin() && at - (--i)->first < i->second.size + gap) a = &*i;
   }
@@ -119,7 +120,7 @@ const void *access(const void *p, size_t n_bytes, bool is_write, bool is_read) {
     for (size_t i = 0; i < n_bytes; i++)
       if (!shadow[i]) {
         report("read of uninitialised %s at offset %zu", a->second.name.c_str(), (size_t)(at - a->first) + i);
-        memset(shadow, 1, n_bytes); /* once is enough */
+        memset(shadow, 1, n_bytes); /* report it only once */
         break;
       }
   if (is_write) memset(shadow, 1, n_bytes);
@@ -185,7 +186,7 @@ struct block_run {
 static block_run run;
 
 #ifdef __x86_64__
-/* Save the callee's registers on this stack, take up the other one. */
+/* Saves the callee-saved registers on this stack, and continues on the other one. */
 extern "C" void mxh_switch(void **save_sp, void *to_sp);
 __asm__(".text\n.globl mxh_switch\n.hidden mxh_switch\n.type mxh_switch,@function\nmxh_switch:\n"
         "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
@@ -198,7 +199,7 @@ static void to_scheduler(fiber *f) { swapcontext(&f->context, &run.scheduler); }
 static void to_fiber(fiber *f) { swapcontext(&run.scheduler, &f->context); }
 #endif
 
-/* A fiber runs one lane after another for as long as none of them has to wait. */
+/* A fiber runs one lane after another until one of them has to wait. */
 static void fiber_main() {
   for (;;) {
     lane_run *l = run.now;
@@ -219,7 +220,7 @@ static fiber *new_fiber() {
   mprotect(f->stack, 4096, PROT_NONE);
 #ifdef __x86_64__
   void **sp = (void **)((uint8_t *)f->stack + stack_size);
-  *--sp = nullptr; /* a return address that no one uses: the stack is aligned as after a call */
+  *--sp = nullptr; /* a return address that is never used, so that the stack is aligned as after a call */
   *--sp = (void *)fiber_main;
   for (int i = 0; i < 6; i++) *--sp = nullptr;
   f->sp = sp;
@@ -270,7 +271,7 @@ void meet(const char *op, const char *file, int line, const void *in, size_t n_i
   memcpy(out, l->out, n_out);
 }
 
-/* Shuffle and ballot, as wave operations that look at who is there. */
+/* Shuffle and ballot, as wave operations that check which lanes are present. */
 struct shuffle_in {
   uint32_t v, from;
 };
@@ -310,7 +311,7 @@ uint64_t ballot(bool v, const char *file, int line) {
 
 static bool same_place(const place &a, const place &b) { return a.line == b.line && !strcmp(a.op, b.op) && !strcmp(a.file, b.file); }
 
-/* Lanes [first, last) all wait (or are done): are they at one place? Reports the first that is not. */
+/* Whether lanes [first, last), which all wait or are done, are at the same place. Reports the first that is not. */
 static bool together(size_t first, size_t last, state st) {
   const lane_run *a = nullptr;
   for (size_t i = first; i < last; i++)
@@ -349,7 +350,7 @@ static void wave_combine(size_t first, size_t last) {
     run.lanes[i].st = READY;
   }
 }
-/* False: abandoned as divergent. */
+/* Runs one block. False: it was abandoned because it diverged. */
 static bool run_block() {
   size_t n = run.lanes.size();
   for (;;) {
@@ -372,7 +373,7 @@ static bool run_block() {
     for (auto &l : run.lanes) l.st = READY;
   }
 }
-/* The next block finds its shared memory unwritten again. */
+/* Marks shared memory as unwritten for the next block. */
 static void clear_shared() {
   for (void *p : run.shared)
     if (p) {
@@ -407,7 +408,7 @@ int launch(const char *name, unsigned grid, unsigned block, const void *args, si
       l.st = READY;
       l.on = nullptr;
     }
-    if (!run_block()) /* abandoned: its fibers end where they are */
+    if (!run_block()) /* abandoned: its fibers are dropped where they are */
       for (auto &l : run.lanes)
         if (l.on) {
           free_fiber(l.on);

@@ -1,8 +1,8 @@
-/** Declares the CPU host runtime, as kernels see it (runtime.h says how to write them). Lanes are fibers; blocks run one after another.
+/** Declares the CPU host runtime for kernels (runtime.h says how to write them). Lanes are fibers; blocks run one after another.
  *
- *  What is checked and reported, with kernel, block, lane and place: barriers and wave operations that not every lane reaches, accesses outside
- *  an allocation, reads of bytes that nothing wrote (shared memory included), shuffles from lanes that are not there. A report does not
- *  stop the kernel where it can go on: a bad read gives 0, a bad write is dropped; a divergent block is abandoned. */
+ *  It checks and reports, with kernel, block, lane and place: barriers and wave operations that not every lane reaches, accesses outside an
+ *  allocation, reads of bytes that nothing wrote (shared memory included), and shuffles from lanes that do not exist. A kernel goes on after
+ *  a report if it can: a bad read gives 0, a bad write is dropped; a divergent block is abandoned. */
 #ifndef MXH_HOST_LANES_H
 #define MXH_HOST_LANES_H
 
@@ -13,7 +13,7 @@
 
 namespace mxh_host {
 
-enum : unsigned { wave_lanes = 64, max_operand = 512 }; /* bytes that a lane brings to, or takes from, a wave operation */
+enum : unsigned { wave_lanes = 64, max_operand = 512 }; /* bytes that a lane passes to, or gets from, a wave operation */
 
 struct lane_state {
   unsigned thread, block, block_size, grid_size;
@@ -21,7 +21,7 @@ struct lane_state {
 extern thread_local const lane_state *current_lane;
 inline const lane_state *lane() { return current_lane; }
 
-/* Kernels announce themselves; launch() finds them by name. */
+/* Kernels register themselves, so that launch() finds them by name. */
 struct kernel_entry {
   const char *name;
   void (*lane)(const void *args);
@@ -33,17 +33,17 @@ struct kernel_entry {
 const kernel_entry *find_kernel(const char *name);
 const kernel_entry *first_kernel();
 
-/** Run a kernel. Returns the number of reports that it made (0: clean), -1 if there is no such kernel or the launch does not fit it. */
+/** Runs a kernel. Returns the number of reports that it made (0: clean), or -1 if there is no such kernel or the launch does not fit it. */
 int launch(const char *name, unsigned grid, unsigned block, const void *args, size_t args_size);
-/** What was reported since the last call, one line each, "" if nothing. At most 20 lines are kept. */
+/** What was reported since the last call, one line each, or "" if nothing was. At most 20 lines are kept. */
 const char *reports();
 
-/* Memory of the "device": allocations with a byte of shadow a byte, that says whether it was written. */
+/* Memory of the "device": allocations with a shadow that says of each byte whether it was written. */
 void *alloc(size_t n_bytes);
 void release(void *p);
-void set_written(void *p, size_t n_bytes);                                      /* by a copy to the device */
-bool check_read(const void *p, size_t n_bytes);                                 /* by a copy from the device: reports what was never written */
-const void *access(const void *p, size_t n_bytes, bool is_write, bool is_read); /* p if allowed, else NULL and a report */
+void set_written(void *p, size_t n_bytes);      /* for a copy to the device */
+bool check_read(const void *p, size_t n_bytes); /* for a copy from the device: reports bytes that were never written */
+const void *access(const void *p, size_t n_bytes, bool is_write, bool is_read); /* p if the access is allowed; otherwise NULL and a report */
 
 int new_shared_slot();
 void *shared_memory(int slot, size_t n_bytes, const char *name);
@@ -71,7 +71,7 @@ template <class T> struct ref {
   const ref &operator^=(const V &v) const { return *this = V(V(*this) ^ v); }
 };
 
-/* A pointer whose accesses are checked; as large as T *, so that the arguments of a kernel have one layout. */
+/* A pointer whose accesses are checked. It is as large as T *, so that the arguments of a kernel have the same layout everywhere. */
 template <class T> struct ptr {
   T *p;
   ptr() = default;
@@ -85,7 +85,7 @@ template <class T> struct ptr {
   bool operator!=(std::nullptr_t) const { return p != nullptr; }
 };
 
-/* An object as a whole: readable if const, else to be written (and read) field by field, unchecked from here on. */
+/* A reference to an object, checked once as a whole: readable if const, otherwise writable; later accesses to its fields are not checked. */
 template <class T> T &whole(ptr<T> p) {
   static thread_local typename std::remove_const<T>::type nowhere;
   return access(p.p, sizeof(T), !std::is_const<T>::value, std::is_const<T>::value) ? *p.p : nowhere;
@@ -98,8 +98,8 @@ template <class T> ptr<T> shared(int slot, size_t n, const char *name) {
 /* ---- Where lanes meet ---- */
 
 void barrier(const char *file, int line);
-/** Leave `in`, wait for the wave, take `out`. combine is called once, with the operands of lanes 0..63 at the stated strides; lanes that the block
- *  does not have are zero in `present`. */
+/** Passes `in`, waits for the wave and gets `out`. combine is called once, with the operands of lanes 0..63 at the stated strides; the bits
+ *  in `present` of lanes that the block does not have are zero. */
 typedef void combine_fn(const void *fn, const void *in, void *out, uint64_t present);
 void meet(const char *op, const char *file, int line, const void *in, size_t n_in, void *out, size_t n_out, combine_fn *combine,
           const void *fn);

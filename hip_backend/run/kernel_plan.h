@@ -1,5 +1,5 @@
-/** Declares what a kernel is told: the keys of a spec (mx_spec itself) and what follows from them. Made on the host by plan.cc, copied to the device
- *  once; what depends on the tensor's maximum is filled in there by mxh_tensor_plan, so that nothing waits for the host. */
+/** Declares the plan that a kernel is given: the keys of a spec (mx_spec itself) and what follows from them. The host makes it and copies it
+ *  to the device once; mxh_tensor_plan fills in there what depends on the tensor's maximum, so that nothing waits for the host. */
 #ifndef MXH_KERNEL_PLAN_H
 #define MXH_KERNEL_PLAN_H
 
@@ -16,7 +16,7 @@ struct mxd_format {
   uint32_t max_code, inf_code, nan_first, nan_last, nan_code;
 };
 
-/* mx_encoding, with sr_bits filled in. */
+/* mx_encoding with sr_bits filled in. */
 struct mxd_encoding {
   int32_t round, overflow, saturate_to, nan, inf, zero_sign, sr_mode, sr_bits;
   uint32_t nan_code, inf_code;
@@ -63,24 +63,25 @@ enum { MXD_LOG2_FIRST = -150, MXD_LOG2_COUNT = 280 };
 enum { MXD_STORE_NONE, MXD_STORE_SCALE, MXD_STORE_DIVISOR, MXD_STORE_AMAX };
 
 struct mxd_plan {
-  mx_spec spec; /* its pointer is not for the device */
+  mx_spec spec; /* the device does not use its pointer */
   mxd_format elem, scale;
   mxd_encoding encode, scale_encode;
-  uint64_t rows, cols, block_rows, block_cols; /* of the matrix that is quantised (transposed already) */
+  uint64_t rows, cols, block_rows, block_cols; /* of the matrix that is quantised, after transposing */
   uint64_t bands, tiles;                       /* blocks along rows, along columns */
   uint64_t cols_padded, code_stride, scale_rows, scale_cols;
   int32_t scale_bytes, emax, uses_chain, needs_amax, has_tensor_scale, store;
   double f, target, norm;   /* scale.max, K, N */
-  float k;                  /* K as chains have it */
+  float k;                  /* K as chains use it */
   int32_t act_nan, act_inf; /* MX_SCALE_NAN_* for a block with a NaN, with an Inf */
   float nan_n, inf_n;
   mxd_chain chain;
-  /* floats just below 2^k that log2f rounds up to k, in units of 2^(k-24), and above in units of 2^(k-23); k from MXD_LOG2_FIRST */
+  /* how far below 2^k log2f still rounds up to k, in units of 2^(k-24), and how far above it down to k, in units of 2^(k-23); k from
+   * MXD_LOG2_FIRST */
   uint8_t log2_below[MXD_LOG2_COUNT], log2_above[MXD_LOG2_COUNT];
-  /* By mxh_tensor_plan: */
+  /* Filled in by mxh_tensor_plan: */
   double over, under; /* the real amax of a block is amax * over / under before F: N and g of SPEC 3.5 */
   float amax;         /* A */
-  float seen;         /* the tensor's maximum, also beside a tensor scale that is given */
+  float seen;         /* the tensor's maximum, even if a tensor scale is given */
   float vars[MXD_CHAIN_VARS];
   float tensor_scale;
 };

@@ -1,4 +1,4 @@
-/* Runs the operations over the device's calls. */
+/* Runs the operations by the calls of a device. */
 #include "hip_backend/run/ops.h"
 
 #include <math.h>
@@ -15,16 +15,16 @@ unsigned mxh_grid(const mxh_device *dev, size_t n) {
 }
 
 namespace {
-/* The prepared source on the device: rounded to input.dtype, flushed, rotated, transposed; or as it is. */
+/* The source on the device after preparation: rounded to input.dtype, flushed, rotated and transposed as the spec says. */
 struct source {
   mxh_buffer raw, ready;
   mxd_source view;
   source(mxh_device *dev, size_t rows, size_t cols, size_t ld) : raw(dev, rows * ld * 4), ready(dev, rows * cols * 4), view() {}
-  /* rows, cols: as quantised. */
+  /* src_rows, src_cols: before transposing. */
   int make(mxh_device *dev, const float *x, size_t src_rows, size_t src_cols, size_t ld, const mx_spec *spec, bool transposed) {
     const size_t rows = transposed ? src_cols : src_rows, cols = transposed ? src_rows : src_cols;
     if (!raw.p || !ready.p) return 1;
-    for (size_t r = 0; r < src_rows; r++) /* what lies between cols and ld stays behind */
+    for (size_t r = 0; r < src_rows; r++) /* what lies between cols and ld is not copied */
       if (ld == src_cols ? r == 0 && mxh_put(dev, raw.p, x, src_rows * ld * 4)
                          : mxh_put(dev, raw.as<float>() + r * ld, x + r * ld, src_cols * 4))
         return 1;
@@ -233,7 +233,7 @@ int mxh_layout_unpack(mxh_device *dev, uint8_t *scales, mx_layout l, const uint8
 
 int mxh_pack(mxh_device *dev, const char *kernel, uint8_t *out, size_t n_out, const uint8_t *in, size_t n_in, size_t n, int nibble,
              size_t block) {
-  const size_t room = (n_out + 3) / 4 * 4; /* words */
+  const size_t room = (n_out + 3) / 4 * 4; /* whole words, in bytes */
   mxh_buffer from(dev, n_in), to(dev, room);
   if (from.put(in, n_in) || to.fill(0, room)) return 1;
   pack_args a = {};
@@ -257,7 +257,7 @@ int mxh_gemm(mxh_device *dev, void *out, const mx_tensor *a, const mx_spec *a_sp
       (o->model != MX_GEMM_F32_BLOCK && o->model != MX_GEMM_F32_SEQ) || mx_tensor_multiplier(&ga, a, a_spec) ||
       mx_tensor_multiplier(&gb, b, b_spec))
     return 1;
-  /* elem=none has no scales and takes the other's block. */
+  /* elem=none has no scales and takes the block of the other operand. */
   const bool none_a = pa.elem.kind == MX_KIND_NONE, none_b = pb.elem.kind == MX_KIND_NONE;
   bool wide = none_a || none_b;
   for (const mxd_plan *p : {&pa, &pb}) {

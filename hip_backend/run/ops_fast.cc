@@ -1,4 +1,4 @@
-/* Runs the fast path: quantising, both directions at once, dequantising, and its speed. */
+/* Runs the fast kernels: quantising in one or both directions, dequantising, and measuring their speed. */
 #include "hip_backend/run/ops.h"
 
 #include <math.h>
@@ -9,9 +9,10 @@
 #include "hip_backend/run/buffer.h"
 #include "hip_backend/run/plan.h"
 
-/* Groups of 256 lanes that do `each` pieces of work, of n in all. Measured on an H200 over 2^29 elements: few groups leave the memory waiting, and one
- * for each piece of work spends its time on tables and on starting; dequantising power-of-two scales, which has no table, likes the most there are.
- * SOME_GROUPS: as many for each of an H200's 132 multiprocessors, and of an MI355X's 256. HIP takes fewer than 2^32 lanes. */
+/* How many groups of 256 lanes share n pieces of work if each lane does `each` at a time. Measured on an H200 over 2^29 elements: with few
+ * groups the memory is idle, and with a group for each piece of work time is lost on tables and on starting. Dequantising with power-of-two
+ * scales needs no table and is fastest with the most groups. SOME_GROUPS is a multiple of an H200's 132 multiprocessors and of an MI355X's
+ * 256. HIP takes fewer than 2^32 lanes. */
 enum { SOME_GROUPS = 132 * 256, MANY_GROUPS = (1 << 24) - 1 };
 static unsigned fast_grid(const mxh_device *dev, size_t n, size_t each, size_t most) {
   const size_t blocks = (n + 256 * each - 1) / (256 * each);
@@ -54,7 +55,7 @@ bool mxh_fast(const mx_spec *spec) {
 }
 
 namespace {
-/* A matrix on the device and what becomes of it. */
+/* A matrix on the device, and its result. */
 struct fast_job {
   mxd_plan p;
   mxh_buffer plan, amax, codes, scales, counter, special;
@@ -79,7 +80,7 @@ struct fast_job {
     a.dense = row_step == cols;
   }
   bool there() const { return p.rows * p.cols < 1ull << 33 && plan.p && amax.p && codes.p && scales.p && counter.p && special.p; }
-  /* amax of the whole tensor where the plan wants it, and the plan's tensor-level numbers. */
+  /* Finds amax of the whole tensor if the plan needs it, and then the tensor-level numbers of the plan. */
   int start(mxh_device *dev, unsigned grid) {
     if (plan.put(&p, sizeof p) || amax.fill(0, 4) || counter.fill(0, 4)) return 1;
     fast_amax_args m = {};
@@ -178,7 +179,8 @@ int mxh_bench(mxh_device *dev, size_t rows, size_t cols, const mx_spec *spec, in
   double seconds;
   const double out_bytes = (double)elements / 2 + (double)j.a.n_blocks;
   *quantize_rate = *dequantize_rate = *copy_rate = 0;
-  for (int round = 0; round < n + 1; round++) { /* the first one warms up; the best of the rest counts, the three taken in turn */
+  for (int round = 0; round < n + 1;
+       round++) { /* the first round warms up, and the best of the others counts; the three operations take turns */
     if (j.counter.fill(0, 4) || mxh_time_begin(dev) || mxh_launch(dev, "mxh_quantize_fast", q_grid, 256, &j.a, sizeof j.a) || j.rest(dev) ||
         mxh_time_end(dev, &seconds))
       return 1;

@@ -1,4 +1,4 @@
-/* Turns specs, formats and chains into plain numbers for the device. */
+/* Turns specs, formats and chains into plain numbers for kernels. */
 #include "hip_backend/run/plan.h"
 
 #include <ctype.h>
@@ -140,7 +140,7 @@ static bool read_chain(mxd_chain *out, const mx_chain *row) {
   return !r.bad;
 }
 
-/* ---- log2f: how near to 2^k must a float be for the rounded log2 to be k? ---- */
+/* ---- log2f: how near to 2^k a float must be for its rounded log2 to be k ---- */
 
 static bool rounds_to(double offset, int k) { return (float)((double)k + log1p(offset) / 0.693147180559945309417232121458) == (float)k; }
 static const struct log2_reach {
@@ -180,7 +180,7 @@ mxd_encoding mxh_encoding(const mx_encoding *h) {
 mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t cols, mx_error *err) {
   const mx_status status = mx_spec_check(spec, err);
   if (status) return status;
-  if (spec->select == MX_SELECT_EDEN) return mx_fail(err, MX_ERR_UNSUPPORTED, "select=eden: the kernels for devices do not correct scales");
+  if (spec->select == MX_SELECT_EDEN) return mx_fail(err, MX_ERR_UNSUPPORTED, "select=eden: kernels for devices do not correct scales");
   memset(static_cast<void *>(p), 0, sizeof *p);
   p->spec = *spec;
   p->spec.given_bits = nullptr;
@@ -215,7 +215,7 @@ mx_status mxh_plan_make(mxd_plan *p, const mx_spec *spec, size_t rows, size_t co
 
   p->act_nan = spec->scale_nan;
   p->nan_n = spec->scale_nan_n;
-  p->act_inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* the lists have the same rows from there on */
+  p->act_inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* from there on both lists have the same rows */
   p->inf_n = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan_n : spec->scale_inf_n;
   p->uses_chain = spec->chain != MX_CHAIN_EXACT;
   p->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;

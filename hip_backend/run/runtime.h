@@ -1,6 +1,6 @@
-/** Gives one kernel source three ways to be run. Included by every kernel (hip_backend: .hip files, and the headers of device/).
+/** Lets one kernel source run on AMD, on NVIDIA and on the CPU host runtime; every kernel and every header of kernels/device/ includes it.
  *
- *  Chosen by one macro, set here from the compiler if the Makefile does not:
+ *  One macro chooses between them; it is set here from the compiler if the Makefile does not set it:
  *    MXH_HIP    clang -x hip --offload-arch=gfx950 -nogpulib -nogpuinc: AMD, no ROCm headers or libraries needed to compile
  *    MXH_CUDA   nvcc -x cu: NVIDIA
  *    MXH_HOST   a plain C++17 compiler: the CPU host runtime of host_lanes.h
@@ -15,18 +15,20 @@
  *
  *  and is launched by name from the host program (device_api.h): mxh_launch(dev, "mxh_scale", grid, block, &args, sizeof args).
  *
- *  mxh_ptr<T> is T * on a device. On the host runtime it is a pointer of the same size whose every access is held to the allocation that it
- *  lies in, a MiB from the next: reads of bytes that nothing wrote, and accesses outside, are reported with kernel, block and lane (an index that
- *  is too large by more may meet another allocation, unseen; so does a race of two lanes). So: p[i], p + n and copies only; read whole values (T v = p[i]; v.x) and write whole values. mxh_ref(p) is a plain reference to one object, checked once as a whole.
- *  MXH_SHARED(T, name, N) declares block-shared memory, checked alike. Declare it at the top of a kernel or of an MXH_DEVICE function.
+ *  mxh_ptr<T> is T * on a device. On the host runtime it is a pointer of the same size that checks every access: reads of bytes that nothing
+ *  wrote, and accesses outside the allocation, are reported with kernel, block and lane. Allocations are a MiB apart; an index that is too
+ *  large by more than that may hit another allocation unnoticed, and races between lanes are not noticed either. Use only p[i], p + n and
+ *  copies, and read and write whole values (T v = p[i]; v.x). mxh_ref(p) is a plain reference to one object, which is checked once as a whole.
+ *  MXH_SHARED(T, name, N) declares memory that a block shares, which is checked likewise. Declare it at the top of a kernel or of an MXH_DEVICE
+ *  function.
  *
- *  Waves: mxh_wave_size() is 64 on AMD and on the host runtime, 32 on NVIDIA. Portable kernels shuffle among 32 lanes at most, or go by
+ *  Waves: mxh_wave_size() is 64 on AMD and on the host runtime, and 32 on NVIDIA. Portable kernels shuffle among at most 32 lanes, or use
  *  mxh_wave_size(). Every lane of a wave must reach every wave operation, and every lane of a block every mxh_barrier(): the host runtime
- *  reports one that does not (or has returned before) as divergent. This is stricter than the hardware, on purpose.
+ *  reports a lane that does not (or has returned before) as divergent. This is stricter than the hardware, on purpose.
  *
- *  How lanes meet on the host runtime: each lane is a fiber that runs until it meets a wave operation or a barrier. There it leaves its operand and
- *  waits; when all lanes of the wave have come to the same place, the operation is computed for all 64 at once and they go on. A new one,
- *  such as a matrix instruction, is a function over the operands of the whole wave:
+ *  On the host runtime each lane is a fiber that runs until it reaches a wave operation or a barrier. There it leaves its operand and waits;
+ *  when all lanes of the wave have reached the same place, the operation is computed for all 64 at once and they go on. A new operation, such
+ *  as a matrix instruction, is a function over the operands of the whole wave:
  *
  *      #ifdef MXH_HOST
  *      struct mfma_in { int a[8], b[8]; float c[4]; };  struct mfma_out { float d[4]; };
@@ -34,8 +36,8 @@
  *      #define my_mfma(in) mxh_host::wave_op<mfma_in, mfma_out>(in, mfma, "mfma", MXH_HERE)
  *      #endif
  *
- *  Instructions of one lane (a conversion) are plain functions. Arithmetic is compiled with -ffp-contract=off (nvcc: -fmad=false
- *  -prec-div=true -prec-sqrt=true -ftz=false), so +, -, *, / and mxh_fma() round once, subnormals kept, on all three. */
+ *  Instructions of one lane, such as a conversion, are plain functions. Arithmetic is compiled with -ffp-contract=off (nvcc: -fmad=false
+ *  -prec-div=true -prec-sqrt=true -ftz=false), so that +, -, *, / and mxh_fma() round once and keep subnormals on all three. */
 #ifndef MXH_RUNTIME_H
 #define MXH_RUNTIME_H
 
@@ -74,10 +76,10 @@ MXH_DEVICE void mxh_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-/* Value of lane `from` of the wave; all lanes take part. */
+/* The value of lane `from` of the wave; all lanes take part. */
 MXH_DEVICE uint32_t mxh_shfl(uint32_t v, unsigned from) { return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from << 2), (int)v); }
 MXH_DEVICE uint32_t mxh_shfl_xor(uint32_t v, unsigned mask) { return mxh_shfl(v, mxh_lane_id() ^ mask); }
-/* Bit l: what lane l said. */
+/* Bit l is what lane l passed. */
 MXH_DEVICE uint64_t mxh_ballot(bool v) { return __builtin_amdgcn_ballot_w64(v); }
 /* Memory seen as another type. */
 template <class T, class F> MXH_DEVICE mxh_ptr<T> mxh_as(F *p) { return (T *)p; }
@@ -143,7 +145,7 @@ template <class To, class From> MXH_DEVICE To mxh_bits(From v) {
 
 #define MXH_DEVICE static inline __attribute__((unused))
 #define MXH_CONSTANT static const __attribute__((unused))
-/* The kernel is a function of one lane, known by its name to the host runtime. */
+/* A kernel is a function of one lane, which the host runtime finds by name. */
 #define MXH_KERNEL(name, args_t, a, max_block)                                                                                                 \
   static void name(const args_t &a);                                                                                                           \
   static void name##_lane(const void *args) { name(*static_cast<const args_t *>(args)); }                                                      \
@@ -163,7 +165,7 @@ MXH_DEVICE unsigned mxh_block_size() { return mxh_host::lane()->block_size; }
 MXH_DEVICE unsigned mxh_grid_size() { return mxh_host::lane()->grid_size; }
 MXH_DEVICE unsigned mxh_wave_size() { return mxh_host::wave_lanes; }
 MXH_DEVICE unsigned mxh_lane_id() { return mxh_host::lane()->thread % mxh_host::wave_lanes; }
-/* Macros, so that the place of the call is known. */
+/* These are macros so that they know where they are called. */
 #define mxh_barrier() mxh_host::barrier(MXH_HERE)
 #define mxh_shfl(v, from) mxh_host::shuffle(v, from, MXH_HERE)
 #define mxh_shfl_xor(v, mask) mxh_host::shuffle(v, mxh_lane_id() ^ (mask), MXH_HERE)

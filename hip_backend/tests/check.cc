@@ -1,4 +1,4 @@
-/* Holds the portable kernels on the CPU host runtime to ref/ (make hip-check). */
+/* Tests that the portable kernels on the CPU host runtime give the bits of ref/ (make hip-check). */
 #include <stdio.h>
 #include <string.h>
 

@@ -11,13 +11,13 @@ fail() { echo "hip-diff-check: $*" >&2; exit 1; }
 ${CC:-cc} -shared -fPIC -Wall -Wextra -Werror "$root/hip_backend/tests/fake_hip.c" -o libamdhip64.so || fail "the fake runtime does not build"
 for old in "" 1; do
   why=$(FAKE_OLD=$old FAKE_ARCH=gfx777:sramecc+:xnack- FAKE_BUS=0000:75:00.0 LD_LIBRARY_PATH=$work "$diff" --device hip 2>&1 || true)
-  [ "$why" = "mxgold-hip-diff: hip: Fake Instinct 0 (there are no kernels for gfx777 in this program)" ] || fail "gfx777 is: $why"
+  [ "$why" = "mxgold-hip-diff: hip: Fake Instinct 0 (this program has no kernels for gfx777)" ] || fail "gfx777 is: $why"
 done
 
 "$diff" --only native --json diff.json --html diff.html --profile . >said || fail "exit $?: $(tail -5 said)"
 if grep -q '^device CPU host runtime' said; then
   grep -q 'kernels for: SKIPPED on silicon' said || fail "no word of what was skipped"
-  grep -q '^hip-diff: on the CPU host runtime alone; silicon: SKIPPED' said || fail "the last line does not say SKIPPED"
+  grep -q '^hip-diff: ran only on the CPU host runtime; silicon: SKIPPED' said || fail "the last line does not say SKIPPED"
 fi
 python3 "$root/tests/lib/check_schema.py" "$root/docs/reference/schemas/hip-diff.schema.json" diff.json || fail "the report does not fit its schema"
 python3 - "$root" <<'P' || fail "rows are missing"

@@ -41,8 +41,8 @@ for n in abc 0 -1 3x; do refuses "--rehearse $n: expected 1 to 100000" --rehears
 refuses "--patience 0: expected 1 to 100000" --patience 0
 refuses "--large 1e9: expected 0 to 18446744073709551615" --large 1e9
 for o in json html; do refuses "--$o none/x.$o: cannot create: No such file or directory" --$o none/x.$o; done
-refuses "--html x: is the file of --json" --json x --html x
-refuses "--quick: only with --device host" --device auto --quick
+refuses "--html x: this is also the file of --json" --json x --html x
+refuses "--quick: works only with --device host" --device auto --quick
 refuses "--json -: expected the name of a file" --json -
 refuses "--profile none: No such file or directory" --profile none
 [ -z "$(ls -A | grep -v '^said$\|^err$')" ] || fail "left behind: $(ls)"
@@ -66,7 +66,7 @@ under='env --ignore-signal=CHLD' run mxh_quantize_both:segv --only portable # wh
 grep -q '[1-9] cut (cases run/expected), ' said || fail "the table: $(cat said)"
 holds "$as_whole"
 holds 'sorted(r["operation"] for r in rows.values() if r["verdict"] == "cut") == ["dequantize, fast", "quantize, fast"]'
-holds '">%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by what became of " in rows["quantize, fast"]["note"]'
+holds '">%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by the end of " in rows["quantize, fast"]["note"]'
 # A memory fault among the probes of the rules: those that were found, all before scale_sgpr, are kept.
 before=$(sed -n 's/^GFX950_RULE(\([a-z0-9_]*\),.*/\1/p' "$root/formats/gfx950_rules.def" | grep -nx scale_sgpr | cut -d: -f1) || fail "there is no rule scale_sgpr"
 before=$((before - 1))
@@ -93,7 +93,7 @@ LD_PRELOAD=$work/slow.so run mxh_quantize:hang --only portable --patience 5
 rc=0
 wait $other || rc=$?
 [ $rc = 2 ] || fail "beside another run: exit $rc, expected 2: $(cat other.err)"
-cmp -s err other.err && grep -q 'no word for 5 s, ended, the last kernel launched was mxh_quantize' err || fail "err: $(cat err other.err)"
+cmp -s err other.err && grep -q 'no message for 5 s, killed, the last kernel launched was mxh_quantize' err || fail "err: $(cat err other.err)"
 [ -z "$(find . -name '.mxgold.*')" ] || fail "left behind: $(ls -A)"
 holds "$as_whole"
 holds 'all(r["verdict"] == "cut" and r["cases"] == 0 for o, r in rows.items() if o != "quantize")'

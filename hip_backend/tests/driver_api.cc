@@ -1,11 +1,12 @@
-/* Holds the drivers' calls as device_dl.cc makes them to the headers of HIP (and of CUDA, if they are there): the same number of arguments, each an
- * address where the other is one, or an integer of the same size. Compiled, not run. */
+/* Tests the drivers' calls as device_dl.cc makes them against the headers of HIP (and of CUDA, if they are installed): the same number of
+ * arguments, each an address if the header's is one, or an integer of the same size. It is compiled, not run. */
 #include <stddef.h>
 #include <type_traits>
 
 #include "hip_backend/run/device_dl.cc"
 
-template <class T> constexpr bool address = std::is_pointer<T>::value || sizeof(T) == 8; /* CUdeviceptr is an integer of that size */
+template <class T>
+constexpr bool address = std::is_pointer<T>::value || sizeof(T) == 8; /* CUdeviceptr is an integer of the size of an address */
 template <class A, class B>
 constexpr bool alike = std::is_pointer<A>::value || std::is_pointer<B>::value ? address<A> &&address<B> && sizeof(A) == sizeof(B)
                                                                               : sizeof(A) == sizeof(B) && !std::is_floating_point<A>::value;
@@ -25,11 +26,11 @@ static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 && CU_DEVICE_AT
 #else
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
-/* Which of several: C++ has templates of that name. */
+/* Picks the plain function, since C++ has templates of the same name. */
 static hipError_t (*const plain_malloc)(void **, size_t) __attribute__((unused)) = hipMalloc;
 #define hipMalloc *plain_malloc
 MXH_HIP_CALLS(HOLDS)
-/* hip_target(): a name of 256 bytes first, the target behind it, room for all. */
+/* What hip_target() relies on: a name of 256 bytes comes first, the target after it, and its buffer is large enough. */
 static_assert(offsetof(hipDeviceProp_t, name) == 0 && sizeof(hipDeviceProp_t::name) == 256 && sizeof(hipDeviceProp_t) < 1 << 15 &&
                   offsetof(hipDeviceProp_t, gcnArchName) >= 256,
               "hipDeviceProp_t");

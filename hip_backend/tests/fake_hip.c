@@ -1,5 +1,5 @@
-/* Plays a libamdhip64.so: its device 0 is what FAKE_ARCH says, at FAKE_BUS; memory is the host's and no module loads. The properties are laid
- * out as in HIP 6 and 7 (R0600, gcnArchName at 1160) or, with FAKE_OLD, as in HIP 5 (at 396). diff.sh opens it. */
+/* Imitates a libamdhip64.so for diff.sh: its device 0 is what FAKE_ARCH says, at FAKE_BUS; memory is the host's and no module loads. The
+ * properties are laid out as in HIP 6 and 7 (R0600, gcnArchName at 1160) or, with FAKE_OLD, as in HIP 5 (at 396). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

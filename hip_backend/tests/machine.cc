@@ -1,4 +1,4 @@
-/* Makes the instructions of gfx950/host.h, and the native kernels on the host runtime, a library for tools/check-gfx950.py. */
+/* Offers the instructions of gfx950/host.h, and the native kernels on the host runtime, as a library to tools/check-gfx950.py. */
 #include "hip_backend/run/device_api.h"
 #include "hip_backend/gfx950/native.h"
 
@@ -15,7 +15,7 @@ static gfx950_env env(uint32_t mode) {
 
 extern "C" {
 const void *machine_rules() { return rules(); }
-/* What the tables say of row i: words of x, words of the result, whether the destination is kept. 0: no such row. */
+/* The name of row i, and in numbers the words of x, the words of the result, and whether the destination is kept. 0: there is no such row. */
 const char *machine_row(int i, int *numbers) {
   if (i < 0 || i >= GFX950_COUNT) return nullptr;
   numbers[0] = gfx950_rows[i].words_x, numbers[1] = gfx950_rows[i].words_out, numbers[2] = gfx950_rows[i].has_old;

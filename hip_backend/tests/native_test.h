@@ -1,5 +1,5 @@
-/* Declares what the tests of the native kernels share: a count of failures, random words, memory of the host runtime, formats, fields of words,
- * devices drawn by chance. Included by one file of a program. */
+/* Defines what the tests of the native kernels share: a count of failures, random words, memory of the host runtime, formats, fields of
+ * words, and devices drawn at random. Each test program includes it once. */
 #ifndef MXH_NATIVE_TEST_H
 #define MXH_NATIVE_TEST_H
 
@@ -72,7 +72,7 @@ static inline const mx_format *format_of(int type) {
   }
 }
 
-/* n bits of a string of words, bit by bit: no shortcuts. */
+/* Reads n bits of a string of words, deliberately bit by bit. */
 static inline uint32_t bits_at(const uint32_t *w, int bit, int n) {
   uint32_t v = 0;
   for (int i = 0; i < n; i++) v |= (w[(bit + i) / 32] >> (bit + i) % 32 & 1) << i;
@@ -84,7 +84,7 @@ static inline void set_bits(uint32_t *w, int bit, int n, uint32_t v) {
     w[(bit + i) / 32] |= (v >> i & 1) << (bit + i) % 32;
   }
 }
-/* A device that no document describes: each rule by chance, and one of the candidates for the sums. */
+/* Draws a device: each rule at random, and one of the candidates for the sums. */
 static inline gfx950_rules drawn() {
   static const char *const sums[] = {
       "cdna4_like_cdna3", "cdna4_like_cdna3_rz",        "cdna4_block32",          "cdna4_block32_evenodd", "cdna4_whole",

@@ -1,5 +1,5 @@
-/* Plays a libcuda.so.1: one device of compute capability 7.5, whose memory is the host's and which has none of our kernels. So that a
- * plugin's way to a device can be tested where there is none. */
+/* Imitates a libcuda.so.1 with one device of compute capability 7.5, whose memory is the host's and which has none of our kernels, so that a
+ * plugin's way to a device can be tested on a machine without one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Holds kernels that are wrong on purpose, and their right twins: what the host runtime must report, and what it must not. */
+/* Defines kernels that are wrong on purpose, which the host runtime must report, and correct ones, which it must not. */
 #include "hip_backend/run/runtime.h"
 
 struct runtime_args {
@@ -7,7 +7,7 @@ struct runtime_args {
   uint32_t n;
 };
 
-/* Right: reverse a block through shared memory, then add up across 32 lanes. */
+/* A correct kernel: it reverses a block through shared memory and then adds up across 32 lanes. */
 MXH_KERNEL(mxh_rt_sum, runtime_args, a, 256) {
   MXH_SHARED(uint32_t, xs, 256);
   unsigned t = mxh_thread_id(), i = mxh_block_id() * mxh_block_size() + t;

@@ -1,6 +1,6 @@
-/* Tests every native conversion on the host runtime, every output bit against ref/: what a lane gets is put together here, from the tables of AMD's
- * ISA, by code that shares nothing with gfx950/host.c, under the suggested rules, under rules drawn at random, and under every way of an unscaled
- * stochastic one. */
+/* Tests every native conversion on the host runtime, every output bit against ref/: under the suggested rules, under rules drawn at random,
+ * and under every combination of the rules for unscaled stochastic conversions. What a lane gets is put together here from the tables of
+ * AMD's ISA, by code that shares nothing with gfx950/host.c. */
 #include <utility>
 
 #include "hip_backend/tests/native_test.h"
@@ -9,7 +9,7 @@
 
 static bool is8(int type) { return type == GFX950_E4M3 || type == GFX950_E5M2; }
 
-/* carry: what a stochastic step past the largest does (sr_carry, sr8_carry), where that is asked; -1: it is not. */
+/* carry: what a stochastic step past the largest value does (sr_carry, sr8_carry); -1: no rule applies. */
 static mx_encoding how_of(const gfx950_rules &r, int type, unsigned mode, bool inf, int carry) {
   mx_encoding how = {};
   how.round = MX_ROUND_RNE;
@@ -29,7 +29,7 @@ static mx_encoding how_of(const gfx950_rules &r, int type, unsigned mode, bool i
   return how;
 }
 
-/* a + b, both positive; what binary64 has not is in an odd last bit, so that rounding to fewer bits is right. */
+/* a + b of positive numbers, rounded to odd in binary64, so that rounding it to fewer bits is correct. */
 static double sum_odd(double a, double b) {
   if (a < b) std::swap(a, b);
   const double sum = a + b, error = b - (sum - a);
@@ -61,7 +61,7 @@ static uint32_t narrow_ref(const gfx950_rules &r, unsigned mode, int wide, int t
   if (isnan(y) || isinf(y) || y == 0) return (uint32_t)ref_encode(to, y, &how, 0);
   const bool subnormal = fabs(y) < ldexp(1, 1 - to->bias);
   if (!seed) {
-    if (is8(type) && subnormal && r.fp8_subnormal == GFX950_fp8_subnormal_TWICE) { /* first as if the exponent had no end */
+    if (is8(type) && subnormal && r.fp8_subnormal == GFX950_fp8_subnormal_TWICE) { /* first as if exponents were unbounded */
       mx_format wider = *to;
       wider.bits = (uint8_t)(1 + 9 + to->man_bits);
       wider.exp_bits = 9;
@@ -73,7 +73,7 @@ static uint32_t narrow_ref(const gfx950_rules &r, unsigned mode, int wide, int t
     }
     return (uint32_t)ref_encode(to, y, &how, 0);
   }
-  /* Stochastic: bits of the seed, as many as are discarded of a normal result. */
+  /* Stochastic: takes as many bits of the seed as a normal result discards. */
   const int which = !unscaled ? 0 : is8(type) ? 1 : 2;
   const int takes[] = {r.sr_seed, r.sr8_seed, r.sr16_seed}, smalls[] = {r.sr_subnormal, r.sr8_subnormal, r.sr16_subnormal},
             rounds[] = {GFX950_sr8_round_TRUNCATE, r.sr8_round, r.sr16_round}, wraps[] = {GFX950_sr8_wrap_KEPT, r.sr8_wrap, r.sr16_wrap},
@@ -91,10 +91,10 @@ static uint32_t narrow_ref(const gfx950_rules &r, unsigned mode, int wide, int t
                                                          : *seed >> (32 - bits);
   double sum = sum_odd(fabs(y), ldexp(random, before ? last : unit - bits));
   if (wraps[which] == GFX950_sr8_wrap_LOST && (!subnormal || before) && sum >= ldexp(2, top)) sum -= ldexp(1, top);
-  if (fabs(y) <
-      ref_format_max(to) + ldexp(1, ref_format_emax(to) - to->man_bits)) /* below the first value past the largest: going there is a carry */
+  if (fabs(y) < ref_format_max(to) + ldexp(1, ref_format_emax(to) -
+                                                  to->man_bits)) /* it is below the first value past the largest, so reaching that is a carry */
     how.overflow = how_of(r, type, mode, false, carries[which]).overflow;
-  if (rounds[which] != GFX950_sr8_round_NEAREST) { /* one random bit that is 0 cuts, and past the largest is past the largest */
+  if (rounds[which] != GFX950_sr8_round_NEAREST) { /* a single random bit of 0 truncates, and a sum past the largest value overflows */
     how.round = MX_ROUND_SR;
     how.sr_mode = MX_SR_FASTEST;
     how.sr_bits = 1;
@@ -139,14 +139,15 @@ static void expected(const gfx950_rules &r, unsigned mode, const gfx950_row &row
   const unsigned byte = unscaled(row) ? 127 : scale >> 23 & 0xFF;
   const int w = format_of(row.wide)->bits, e = format_of(row.elem)->bits;
   if (row.kind == GFX950_WIDEN) {
-    /* Where the source begins: byte or word `select`. UP8_F16: selects 0-3 the byte with the low half as destination, 4-7 with the high half. */
+    /* Where the source begins: byte or word `select`. For UP8_F16, 0-3 select the byte with the low half as destination, 4-7 with the high
+     * half. */
     const int from = row.lanes == 32 ? 0 : strstr(row.name, "pk_") ? (e == 4 ? 8 : 16) * select : 8 * (select % 4);
     const int to = row.form == GFX950_UP8_F16 && select >= 4 ? 16 : 0;
     for (int i = 0; i < row.lanes; i++) set_bits(out, to + w * i, w, widen_ref(r, mode, row.wide, row.elem, bits_at(x, from + e * i, e), byte));
     return;
   }
   if (byte == 0xFF && r.scale_ff == GFX950_scale_ff_OLD && row.lanes < 32) return;
-  /* Where the result goes: 8-bit and 4-bit pairs and single bytes. */
+  /* Where the result goes, for pairs of 8 and 4 bits and for single bytes. */
   int to = 0;
   if (row.lanes == 2) to = (e == 4 ? 8 : 16) * select;
   if (row.lanes == 1) to = e == 16 ? 16 * select : 8 * select;
@@ -159,7 +160,7 @@ static void expected(const gfx950_rules &r, unsigned mode, const gfx950_row &row
   }
 }
 
-/* A value of the wide type where something happens: specials, and the neighbourhood of ties of the element under this scale. */
+/* An interesting value of the wide type: a special value, or one near a tie of the element format under this scale. */
 static uint32_t wide_value(int wide, int elem, unsigned byte) {
   const mx_format *f = format_of(wide), *to = format_of(elem);
   const uint32_t sign = (random32() & 1) << (f->bits - 1), mask = (uint32_t)((UINT64_C(1) << f->bits) - 1);
@@ -184,7 +185,7 @@ static uint32_t wide_value(int wide, int elem, unsigned byte) {
     return sign | (random32() & ((1u << f->man_bits) - 1)); /* subnormal */
   default: {
     if (elem == GFX950_NONE) return random32() & mask;
-    /* Halfway between two codes, or a code itself, times the scale; then a few steps of the wide type to either side. */
+    /* Halfway between two codes, or a code itself, times the scale, and then a few steps of the wide type to either side. */
     const uint32_t code = random32() & (uint32_t)(to->max_code);
     double v = ref_decode(to, code), gap = ldexp(1, (code >> to->man_bits ? (int)(code >> to->man_bits) : 1) - to->bias - to->man_bits);
     if (!isfinite(v)) v = ref_format_max(to), gap = ldexp(1, ref_format_emax(to) - to->man_bits);
@@ -205,7 +206,7 @@ static uint32_t scale_value(int wide) {
   return (random32() & 0x807FFFFF) | byte << 23; /* sign and mantissa do not matter */
 }
 
-/* forms: NULL, every instruction; else those of two forms. */
+/* forms: NULL for every instruction, or only those of two forms. */
 static void conversions(const gfx950_rules &rules, unsigned mode, size_t n, const gfx950_form *forms) {
   for (const gfx950_row &row : gfx950_rows)
     for (int select = 0; (!forms || row.form == forms[0] || row.form == forms[1]) && row.kind != GFX950_MFMA && select < row.selects;
@@ -254,23 +255,25 @@ static void by_hand() {
   };
 #define ONE 0x3F800000u
   const one all[] = {
-      /* 1.0 -> code 2, low nibble; -6 -> 15, high nibble; the other bytes stay. */
+      /* 1.0 -> code 2 in the low nibble; -6 -> 15 in the high nibble; the other bytes stay. */
       {"gfx950_cvt_scalef32_pk_fp4_f32_s0", 0xA5A5A5A5, {ONE, 0xC0C00000}, ONE, 0, 0xA5A5A5F2},
       {"gfx950_cvt_scalef32_pk_fp4_f32_s3", 0xA5A5A5A5, {ONE, 0xC0C00000}, ONE, 0, 0xF2A5A5A5},
-      /* Narrowing divides: 8 / 4 = 2 -> 4, 5 * ... 20 / 4 = 5, a tie, -> 4 (code 6). The scale's sign and mantissa do not count. */
+      /* Narrowing divides: 8 / 4 = 2 -> code 4; 20 / 4 = 5 is a tie and goes to 4, code 6. The sign and the mantissa of the scale are
+       * ignored. */
       {"gfx950_cvt_scalef32_pk_fp4_f32_s1", 0, {0x41000000, 0x41A00000}, 0xC0FFFFFF, 0, 0x00006400},
       {"gfx950_cvt_scalef32_pk_fp4_f16_s0", 0, {0x46003C00}, ONE, 0, 0x00000072},               /* 1, 6 */
       {"gfx950_cvt_scalef32_pk_fp4_bf16_s2", 0, {0xBF003F80}, ONE, 0, 0x00920000},              /* 1, -0.5 */
       {"gfx950_cvt_scalef32_pk_fp8_f32_s1", 0x12345678, {ONE, 0x43E00000}, ONE, 0, 0x7E385678}, /* 1 -> 38, 448 -> 7E */
       {"gfx950_cvt_scalef32_pk_fp8_f32_s0", 0, {0x43E80000, 0x43E80001}, ONE, 0, 0x00007F7E},   /* 464 ties to 448; above it NaN */
       {"gfx950_cvt_scalef32_pk_bf8_f32_s0", 0, {0x7F800000, 0xFF800000}, ONE, 0, 0x0000FC7C},   /* Inf */
-      {"gfx950_cvt_scalef32_pk_f32_fp4_s2", 0, {0x00E10000}, 0x40000000, 0, 0},                 /* two words: below */
+      {"gfx950_cvt_scalef32_pk_f32_fp4_s2", 0, {0x00E10000}, 0x40000000, 0, 0},                 /* two words, checked below */
       {"gfx950_cvt_scalef32_f32_fp8_s3", 0, {0x38000000}, 0x40800000, 0, 0x40800000},           /* 1 * 4 */
       {"gfx950_cvt_scalef32_f16_fp8_s5", 0x11112222, {0x00003800}, ONE, 0, 0x3C002222},         /* byte 1 to the high half */
-      /* 1.25 to E2M1 (steps of .5 there): d = 1/2 of a step. 22 random bits at the top of the seed: up from half on. */
+      /* 1.25 to E2M1 (whose steps are .5 there) is half of a step above a code. The 22 random bits are the top of the seed: it rounds up
+       * from half on. */
       {"gfx950_cvt_scalef32_sr_pk_fp4_f32_s0", 0x55555500, {0x3FA00000, 0}, ONE, 0x7FFFFFFF, 0x55555502},
       {"gfx950_cvt_scalef32_sr_pk_fp4_f32_s0", 0x55555500, {0x3FA00000, 0}, ONE, 0x80000000, 0x55555503},
-      /* Element 1 uses the next word: 0x40000000 << 1 is up there. */
+      /* Element 1 uses the next random word, 0x40000000 << 1, which rounds it up. */
       {"gfx950_cvt_scalef32_sr_pk_fp4_f32_s0", 0, {0x3FA00000, 0x3FA00000}, ONE, 0x40000000, 0x00000032},
       {"gfx950_cvt_scalef32_sr_fp8_f32_s2", 0, {0x3F880000}, ONE, 0x7FFFFFFF, 0x00380000}, /* 1.0625, a tie of E4M3 */
       {"gfx950_cvt_scalef32_sr_fp8_f32_s2", 0, {0x3F880000}, ONE, 0x80000000, 0x00390000},
@@ -306,7 +309,7 @@ static void by_hand() {
   compared += 2;
 }
 
-/* Unscaled stochastic conversions under each way of seed, subnormals, sum and carry. */
+/* Unscaled stochastic conversions under each combination of the rules for seed, subnormals, sum and carry. */
 static void each_stochastic() {
   const gfx950_form forms[] = {GFX950_N8_SR, GFX950_N16_SR};
   for (int way = 0; way < 4 * 3 * 2 * 2; way++) {

@@ -1,4 +1,5 @@
-/* Tests the complete native kernels on the host runtime: quantisers against ref_quantize on every suite of gen, the product against ref_mma. */
+/* Tests the complete native kernels on the host runtime: the quantisers against ref_quantize on every suite of gen, and the product against
+ * ref_mma. */
 #include <stdio.h>
 #include <string.h>
 #include <string>
@@ -56,7 +57,7 @@ static uint64_t codes_compared, scales_compared;
 /* One tensor, under one layout of the scales. */
 static void tensor(const quantiser &q, const mx_spec &spec, const char *suite, const float *x, size_t rows, size_t cols, size_t ld,
                    int shuffled) {
-  if (spec.elem_round == MX_ROUND_SR && cols % 2) return; /* a pair of the hardware's would span two rows */
+  if (spec.elem_round == MX_ROUND_SR && cols % 2) return; /* the instruction takes pairs, and one would span two rows */
   mx_tensor want;
   if (ref_tensor_alloc(&want, rows, cols, &spec) || ref_quantize(&want, x, rows, cols, ld, &spec, nullptr, nullptr)) {
     fail(q.kernel, "ref_quantize refuses");
@@ -111,7 +112,7 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
   if (mx_mma_model_find(&model, accum, &err) != MX_OK) return fail(accum, err.text);
   gfx950_rules_sums(&rules, &model.accum);
   const uint32_t kb8 = (kb + 7) / 8 * 8, depth = kb8 * 32;
-  std::vector<uint8_t> code[2], scale[2]; /* padded along K with zeros, as the kernel does it */
+  std::vector<uint8_t> code[2], scale[2]; /* padded with zeros along K, as the kernel does */
   std::vector<uint32_t> packed[2];
   std::vector<uint8_t> shuffled[2];
   for (int s = 0; s < 2; s++) {
@@ -124,7 +125,7 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
       for (uint32_t k = 0; k < kb; k++) {
         for (uint32_t w = 0; w < 4; w++) {
           uint32_t v = random32();
-          if (positions) { /* A: a single 1 in each row; B: a bit of its position, given by m */
+          if (positions) { /* A has a single 1 in each row; an element of B is the bit of its position that m selects */
             v = 0;
             for (uint32_t i = 0; i < 8; i++) {
               const uint32_t at = k * 32 + w * 8 + i;
@@ -150,7 +151,7 @@ static void product(const char *accum, uint32_t m, uint32_t n, uint32_t kb, bool
     return fail("native_gemm_mxfp4", mxh_host::reports());
 
   std::vector<uint32_t> want((size_t)m * n, 0), c((size_t)m * n, 0);
-  if (positions) { /* by position alone */
+  if (positions) { /* what the positions alone give */
     for (uint32_t i = 0; i < m; i++)
       for (uint32_t j = 0; j < n; j++) {
         const uint32_t k = i * 7 % (kb * 32), block = k / 32;

@@ -1,9 +1,9 @@
-/* Tests the block-scaled products on the host runtime, every output bit against ref_mma: what a lane gets is put together here, from the tables of
- * AMD's ISA, by code that shares nothing with gfx950/host_mfma.c, under the suggested rules and under rules drawn at random. And tiles that tell
- * their position, where no model of accumulation matters. */
+/* Tests the block-scaled products on the host runtime, every output bit against ref_mma, under the suggested rules and under rules drawn at
+ * random; and with tiles whose codes tell their position, for which no accumulation model matters. What a lane gets is put together here
+ * from the tables of AMD's ISA, by code that shares nothing with gfx950/host_mfma.c. */
 #include "hip_backend/tests/native_test.h"
 
-/* The lane and first bit of element (row, k): HARDWARE table, written out again. F8 comes in two chunks of K. */
+/* The lane and first bit of element (row, k), written a second time from the table in HARDWARE. F8 comes in two chunks of K. */
 static void place(int m, int bits, int row, int k, int *lane, int *bit) {
   if (bits < 8) {
     *lane = row + m * (k / 32);
@@ -32,7 +32,7 @@ struct tile {
     buffer a(64 * 8), b(64 * 8), cc(64 * regs), dd(64 * regs), sa(64), sb(64);
     buffer *data[] = {&a, &b}, *scales[] = {&sa, &sb};
     for (int s = 0; s < 2; s++) {
-      for (size_t i = 0; i < 512; i++) (*data[s])[i] = random32(); /* registers that the format does not use hold anything */
+      for (size_t i = 0; i < 512; i++) (*data[s])[i] = random32(); /* registers that the format does not use may hold anything */
       const int bits = format_of(type[s])->bits, byte = s ? select / 4 : select % 4;
       for (int row = 0; row < m; row++)
         for (int k = 0; k < depth; k++) {
@@ -41,7 +41,7 @@ struct tile {
           set_bits(&(*data[s])[(size_t)lane * 8], bit, bits, code[s][(size_t)(row * depth + k)]);
         }
       for (int lane = 0; lane < 64; lane++) {
-        (*scales[s])[(size_t)lane] = random32(); /* so do the bytes that are not selected */
+        (*scales[s])[(size_t)lane] = random32(); /* and so may the bytes that are not selected */
         set_bits(&(*scales[s])[(size_t)lane], 8 * byte, 8, scale[s][(size_t)(lane % m * blocks + lane / m)]);
       }
     }
@@ -72,8 +72,8 @@ struct tile {
 
 static uint8_t one_of(int type) { return (uint8_t)(format_of(type)->bias << format_of(type)->man_bits); }
 
-/* Row i of one side has a single 1, at k = k0(i); the other side's element (j, k) is one bit of its own position. The sum of a few such products says
- * which element each lane held. Sums of one product are exact under any model. */
+/* Row i of one side has a single 1, at k = k0(i); element (j, k) of the other side is one bit of its own position. The outputs of a few such
+ * products together say which element each lane held. Sums with one nonzero product are exact under any model. */
 static void positions(int m, int type_a, int type_b, int select) {
   gfx950_rules rules = gfx950_rules_default();
   gfx950_env env = {};
@@ -86,7 +86,7 @@ static void positions(int m, int type_a, int type_b, int select) {
       for (int i = 0; i < m; i++) t.code[hot][(size_t)(i * t.depth + (i * (t.depth / m) + shift) % t.depth)] = one_of(t.type[hot]);
       for (int j = 0; j < m; j++)
         for (int k = 0; k < t.depth; k++) t.code[told][(size_t)(j * t.depth + k)] = (j * t.depth + k) >> digit & 1 ? one_of(t.type[told]) : 0;
-      /* Scales tell theirs: 2^(their row's number, mod 8, plus 8 times the block's). */
+      /* A scale tells its own position: it is 2^(row mod 8 + 8 * block). */
       for (int s = 0; s < 2; s++)
         for (int r = 0; r < m; r++)
           for (int block = 0; block < t.blocks; block++)
@@ -121,7 +121,7 @@ static std::vector<uint8_t> packed(const tile &t, int side, int row) {
   return p;
 }
 
-/* One output by ref_mma, with the rules that it does not know put around it. */
+/* One output by ref_mma, to which the rules that it does not know are added. */
 static uint32_t product_ref(const tile &t, const gfx950_rules &rules, unsigned mode, int row, int col) {
   mx_mma_model model = {};
   mx_format finite = *mx_scale_format(MX_SCALE_E8M0);
@@ -131,7 +131,7 @@ static uint32_t product_ref(const tile &t, const gfx950_rules &rules, unsigned m
   model.scale = mx_scale_format(MX_SCALE_E8M0);
   model.block = 32;
   model.k = t.depth;
-  if (rules.mfma_scale_ff == GFX950_mfma_scale_ff_TWO128) { /* E8M0 without its NaN */
+  if (rules.mfma_scale_ff == GFX950_mfma_scale_ff_TWO128) { /* 0xFF is 2^128, not NaN */
     finite.max_code = 0xFF;
     finite.nan_first = finite.nan_last = finite.nan_code = MX_NO_CODE;
     model.scale = &finite;
@@ -172,7 +172,7 @@ static void products(int m, int type_a, int type_b, int select, const gfx950_rul
     const mx_format *f = format_of(t.type[s]);
     for (size_t i = 0; i < t.code[s].size(); i++) {
       uint32_t code = random32() & ((1u << f->bits) - 1);
-      if (kind < 4 && f->bits == 8) { /* exponents near each other, no specials */
+      if (kind < 4 && f->bits == 8) { /* exponents close to each other, no NaN or Inf */
         code = (code & ((1u << (f->man_bits + 2)) - 1)) | (unsigned)(f->bias - 2) << f->man_bits | (random32() & 1) << 7;
         if ((code & 0x7F) > f->max_code) code = 0;
       }

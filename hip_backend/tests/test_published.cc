@@ -1,15 +1,15 @@
-/* Tests what others' tests say gfx950's instructions give, asked of the kernels on the host runtime under the suggested rules: inputs and answers
- * are theirs, typed here as facts, no line of code. A source at a time, with what it stands on: hip-fpsan    ROCm/hip-fpsan,
- * tests/cvt_scalef32_mx_gfx950_test.cpp and cvt_gfx950_test.cpp: its authors ran them on a gfx950 CK           ROCm/composable_kernel,
- * test/mx_mfma_op/mx_mfma_op.hpp: the register tables by which its tests load operands on a gfx950 rocjitsu     ROCm/rocm-systems,
- * emulation/rocjitsu, tests of util/data_types.h: an emulator's, not silicon's This project has run none of it on silicon. Words that rocjitsu's and
- * LLVM's tests decode are tools/check-gfx950.py's (encodings.s). */
+/* Tests that the kernels on the host runtime, under the suggested rules, give what the tests of other projects say about gfx950's instructions.
+ * Inputs and answers are theirs, typed here as facts without any of their code:
+ *   hip-fpsan            ROCm/hip-fpsan, tests/cvt_scalef32_mx_gfx950_test.cpp and cvt_gfx950_test.cpp, which their authors ran on a gfx950;
+ *   Composable Kernel    ROCm/composable_kernel, test/mx_mfma_op/mx_mfma_op.hpp: the register tables by which its tests load operands on a gfx950;
+ *   rocjitsu             ROCm/rocm-systems, emulation/rocjitsu, tests of util/data_types.h: those of an emulator, not of silicon.
+ * This project has run none of it on silicon. tools/check-gfx950.py has the words that rocjitsu's and LLVM's tests decode (encodings.s). */
 #include "hip_backend/tests/native_test.h"
 
 typedef std::vector<uint32_t> words;
 static const uint32_t ONE = 0x3F800000, FOUR = 0x40800000, OLD = 0xABCDEF12;
 
-/* The formats' positive values by code, OCP MX v1.0 table 5 and 4. */
+/* The positive values of the formats by code: OCP MX v1.0, tables 5 and 4. */
 static const float E2M1[8] = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
 static const float E2M3[32] = {0, .125f, .25f, .375f, .5f, .625f, .75f, .875f, 1, 1.125f, 1.25f, 1.375f, 1.5f, 1.625f, 1.75f, 1.875f,
                                2, 2.25f, 2.5f, 2.75f, 3,   3.25f, 3.5f, 3.75f, 4, 4.5f,   5,     5.5f,   6,    6.5f,   7,     7.5f};
@@ -30,12 +30,12 @@ static void expect(const char *what, uint64_t where, uint32_t got, uint32_t want
   differ++;
   fail(what, "case " + std::to_string(where) + ": " + hex(got) + ", the source has " + hex(want));
 }
-static void source(const char *name) { /* what was compared since the last one */
+static void source(const char *name) { /* prints what was compared since the last source */
   printf("hip native: published, %s: %llu values, %llu differ\n", name, (unsigned long long)compared, (unsigned long long)differ);
   compared = differ = 0;
 }
 
-/* Cases of one conversion, one a lane. */
+/* Runs cases of one conversion, one in each lane. */
 static words convert(int row, int select, const words &from, uint32_t scale, uint32_t seed, uint32_t old = 0, unsigned mode = 0,
                      const gfx950_rules &rules = gfx950_rules_default()) {
   const gfx950_row &r = gfx950_rows[row];
@@ -109,7 +109,8 @@ static void fp6_stochastic() {
     expect("RoundTripNarrowWiden", i, back[i], x[i]), expect("WidenScaleMultiplies", i, by4[i], bits_of(4 * E2M3[i]));
 }
 
-/* Every byte widened, by the layout of OFP8; a NaN is any NaN. Small integers packed into either word and read back. */
+/* Widens every byte and compares with the layout of OFP8, where any NaN counts as NaN. Then packs small integers into either word and reads
+ * them back. */
 static void fp8(int up, int pack, int stochastic, int man, int bias, uint32_t inf, uint32_t nan) {
   words x;
   for (uint32_t b = 0; b < 256; b++) x.push_back(b);
@@ -138,7 +139,8 @@ static void fp8(int up, int pack, int stochastic, int man, int bias, uint32_t in
   }
 }
 
-/* The same old value under every instruction that keeps a part of it: that part stays, the rest is as over zeros. */
+/* Gives the same old value to every instruction that keeps a part of it: that part must stay, and the rest must be as with an old value of
+ * zeros. */
 static void keeps_old() {
   for (int i = 0; i < GFX950_COUNT; i++) {
     const gfx950_row &r = gfx950_rows[i];
@@ -159,7 +161,7 @@ static void keeps_old() {
 
 /* ---- Composable Kernel ---- */
 
-/* K of the first element in each register, by group of 16 or 32 lanes. */
+/* The K of the first element in each register, for each group of 16 or 32 lanes. */
 static const int FP8_16[8][4] = {{0, 16, 32, 48},   {4, 20, 36, 52},    {8, 24, 40, 56},    {12, 28, 44, 60},
                                  {64, 80, 96, 112}, {68, 84, 100, 116}, {72, 88, 104, 120}, {76, 92, 108, 124}};
 static const int FP8_32[8][2] = {{0, 16}, {4, 20}, {8, 24}, {12, 28}, {32, 48}, {36, 52}, {40, 56}, {44, 60}};
@@ -177,7 +179,7 @@ struct operand {
   int m, type; /* E4M3 or E2M1 */
   words registers, scale;
   operand(int edge, int t) : m(edge), type(t), registers(512), scale(64, 127) {}
-  /* A code at (row, k), by the tables. */
+  /* Puts a code at (row, k), by the tables. */
   void put(int row, int k, uint32_t code) {
     const int bits = type == GFX950_E2M1 ? 4 : 8, per = 32 / bits, regs = type == GFX950_E2M1 ? 4 : 8;
     for (int reg = 0; reg < regs; reg++)
@@ -186,14 +188,14 @@ struct operand {
         if (k >= first && k < first + per) set_bits(&registers[(size_t)(row + m * group) * 8 + (size_t)reg], bits * (k - first), bits, code);
       }
   }
-  void put_scale(int row, int block, uint32_t byte) { scale[(size_t)(row + m * block)] = byte; } /* lanes of group g hold x(M, g) */
+  void put_scale(int row, int block, uint32_t byte) { scale[(size_t)(row + m * block)] = byte; } /* the lanes of group g hold x(M, g) */
 };
 static float value(int type, uint32_t code) {
   return type == GFX950_E2M1 ? E2M1[code] : ldexpf(1 + (float)(code & 7) / 8, (int)(code >> 3) - 7);
 }
 
-/* One side has a single 1 in each row, the other a code that its position decides: each output is one product. Two types on the two sides, or an order of
- * K that both share would go unseen. */
+/* One side has a single 1 in each row, the other a code that depends on its position, so that each output is one product. The two sides have
+ * different types, since an order of K that both share would go unnoticed. */
 static void tables(int m, int type_a, int type_b, int pass) {
   const int depth = 2048 / m, type[2] = {type_a, type_b}, regs = m * m / 64;
   const gfx950_rules rules = gfx950_rules_default();
@@ -234,7 +236,7 @@ static void tables(int m, int type_a, int type_b, int pass) {
 
 /* ---- rocjitsu ---- */
 
-/* x into all elements under scale 1; the code of the first. */
+/* Converts x in all elements under scale 1, and returns the code of the first. */
 static uint32_t code_of(int row, float x, uint32_t seed, unsigned mode = 0, const gfx950_rules &rules = gfx950_rules_default()) {
   const gfx950_row &r = gfx950_rows[row];
   const words y = convert(row, 0, words((size_t)r.words_x, bits_of(x)), ONE, seed, 0, mode, rules);
@@ -257,7 +259,7 @@ static void rocjitsu() {
     expect(what, 2, code_of(f.stochastic, .75f * least, 0), 0);
     expect(what, 3, code_of(f.stochastic, .75f * least, 0xFFFFFFFF), 1);
   }
-  gfx950_rules zero = gfx950_rules_default(); /* its NaN of FP4 and FP6 is a choice of formats/gfx950_rules.def, not the first */
+  gfx950_rules zero = gfx950_rules_default(); /* rocjitsu's NaN of FP4 and FP6 is not the first choice in formats/gfx950_rules.def */
   zero.nan_fp4 = GFX950_nan_fp4_ZERO, zero.nan_fp6 = GFX950_nan_fp6_ZERO;
   static const struct {
     int row;
@@ -273,7 +275,7 @@ static void rocjitsu() {
       {ROW(scalef32_sr_pk32_fp6_f32), 1, 0, 0x08},       {ROW(scalef32_2xpk16_bf6_f32), NAN, 0, 0x00},
       {ROW(scalef32_2xpk16_bf6_f32), INFINITY, 0, 0x1F}, {ROW(scalef32_2xpk16_bf6_f32), 50, 0, 0x1F},
       {ROW(scalef32_2xpk16_bf6_f32), 16, 0, 0x1C},       {ROW(scalef32_sr_pk32_bf6_f32), 1, 0, 0x0C},
-      {ROW(scalef32_pk_fp8_f32), 272, 0, 0x78}, /* ties of E4M3's last binade */
+      {ROW(scalef32_pk_fp8_f32), 272, 0, 0x78}, /* ties in E4M3's last binade */
       {ROW(scalef32_pk_fp8_f32), 280, 0, 0x79},          {ROW(scalef32_pk_fp8_f32), 304, 0, 0x7A},
       {ROW(scalef32_pk_fp8_f32), 449, 0, 0x7E},          {ROW(scalef32_pk_fp8_f32), 500, 0, 0x7E},
       {ROW(scalef32_pk_fp8_f32), 1000, 0, 0x7E},         {ROW(scalef32_pk_fp8_f32), NAN, 0, 0x7F},
@@ -281,7 +283,8 @@ static void rocjitsu() {
       {ROW(scalef32_sr_fp8_f32), 500, 0xFFFFFFFF, 0x7E}, {ROW(scalef32_sr_fp8_f32), 1, 0, 0x38},
   };
   uint64_t i = 0;
-  for (const auto &c : cases) expect("edge cases", i++, code_of(c.row, c.x, c.seed, GFX950_MODE_OVFL, zero), c.code); /* its FP8 saturates */
+  for (const auto &c : cases)
+    expect("edge cases", i++, code_of(c.row, c.x, c.seed, GFX950_MODE_OVFL, zero), c.code); /* rocjitsu's FP8 saturates */
   for (uint32_t code = 0x78; code < 0x7F; code++) {
     const float x = 256 + 32 * (float)(code - 0x78);
     expect("RneExp15, SrExp15", code, code_of(ROW(scalef32_pk_fp8_f32), x, 0), code);

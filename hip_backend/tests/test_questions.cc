@@ -1,12 +1,12 @@
-/* Tests the questions of the device profile alone: devices drawn by chance, played by the host runtime, are asked every rule of
- * formats/gfx950_rules.def. The answer that was drawn must be among those found, and the rules found must give the bits of those drawn on words that
- * no question used. The sums of the products are told; make hip-rehearse hides them too. */
+/* Tests the questions of the device profile: devices drawn at random, which the host runtime imitates, are asked every rule of
+ * formats/gfx950_rules.def. The answer that was drawn must be among those found, and on words that no question used the rules found must
+ * give the same bits as those drawn. The profile is told how products are summed; make hip-rehearse hides that too. */
 #include "hip_backend/gfx950/run.h"
 #include "hip_backend/tests/native_test.h"
 
 static uint64_t ambiguous;
 
-/* Every conversion in every mode under both sets of rules. */
+/* Compares every conversion in every mode under both sets of rules. */
 static void hold(int number, const gfx950_rules &hidden, const gfx950_rules &found) {
   for (int index = 0; index < GFX950_COUNT; index++) {
     const gfx950_row &row = gfx950_rows[index];

@@ -1,4 +1,4 @@
-/* Tests that the host runtime reports what it must, names where, and is silent about a kernel that is right. */
+/* Tests that the host runtime reports what it must, says where, and is silent about a correct kernel. */
 #include <stdio.h>
 #include <vector>
 

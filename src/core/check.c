@@ -22,7 +22,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if ((s->scale_min_byte || s->scale_min != 0) && (s->scale_zero == MX_SCALE_ZERO_ZERO || s->scale_zero == MX_SCALE_ZERO_MAX))
     return conflict(err, "scale.min, scale.min_byte", "scale.zero=zero, max", "the scale cannot stay 0 and be raised");
   if (s->scale_max_byte && s->scale_min_byte > s->scale_max_byte)
-    return conflict(err, "scale.min_byte", "scale.max_byte", "the least is above the largest");
+    return conflict(err, "scale.min_byte", "scale.max_byte", "the smallest byte is above the largest");
   if (s->scale_rule == MX_SCALE_RULE_HIF4 && (normed || s->select != MX_SELECT_ABSMAX))
     return conflict(err, "scale.rule=hif4", "tensor.norm, select", "its three levels are all the scales there are");
   const int leaves_out = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP || s->scale_nan == MX_SCALE_NAN_RULE ||
@@ -35,23 +35,25 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (hif4 && (s->elem_round || s->elem_overflow || s->elem_arith || s->elem_prescale != 0))
     return conflict(err, "scale.rule=hif4", "elem.round, elem.overflow, elem.arith, elem.prescale",
                     "it says how elements are scaled and rounded");
-  if (s->hif4_ties != MX_HIF4_TIES_HALF_UP && !hif4) return conflict(err, "hif4.ties", "scale.rule", "they are ties of scale.rule=hif4");
+  if (s->hif4_ties != MX_HIF4_TIES_HALF_UP && !hif4) return conflict(err, "hif4.ties", "scale.rule", "only scale.rule=hif4 uses it");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && normed)
-    return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is that of the block as it is");
+    return conflict(err, "scale.rule=quest", "tensor.norm", "the deviation is taken of the block before any tensor scale");
   const int carries = s->scale_rule == MX_SCALE_RULE_EVEN && s->scale_carry == MX_SCALE_CARRY_INF;
   if (carries && leaves_out)
-    return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule", "an Inf that the rule makes cannot be left out");
-  if (carries && normed) return conflict(err, "scale.carry=inf", "tensor.norm", "the carry is one of binary32");
+    return conflict(err, "scale.carry=inf", "scale.nan, scale.inf=finite, clamp, rule",
+                    "an Inf that the rule itself produces cannot be ignored");
+  if (carries && normed) return conflict(err, "scale.carry=inf", "tensor.norm", "the carry is defined for the block's own maximum in binary32");
   if (encode && s->scale_arith != MX_SCALE_ARITH_EXACT)
-    return conflict(err, "scale.form=encode", "scale.arith", "max/amax is an exact quotient");
+    return conflict(err, "scale.form=encode", "scale.arith", "the encode form computes max/amax exactly");
   if (encode && s->scale_allzero == MX_SCALE_ALLZERO_CHAIN)
     return conflict(err, "scale.form=encode", "scale.allzero=chain", "max/0 is not a scale");
   if (!chain && s->scale_arith != MX_SCALE_ARITH_EXACT && (s->scale_nan == MX_SCALE_NAN_RULE || s->scale_inf == MX_SCALE_INF_RULE))
-    return conflict(err, "scale.inf=rule", "scale.arith", "2^128 is not a number of binary32");
+    return conflict(err, "scale.inf=rule", "scale.arith", "binary32 cannot hold the 2^128 that stands for Inf");
   if (!chain && s->scale_zero == MX_SCALE_ZERO_CHAIN)
     return conflict(err, "scale.zero=chain", "chain=exact", "there is no chain to go through");
   if (s->scale_rule == MX_SCALE_RULE_QUEST && leaves_out)
-    return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule", "a deviation has no such reading");
+    return conflict(err, "scale.rule=quest", "scale.nan, scale.inf=finite, clamp, rule",
+                    "a standard deviation cannot ignore or replace an Inf or NaN");
   if (s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO && elem->kind != MX_KIND_FLOAT)
     return conflict(err, "elem.overflow=wrap_negzero", elem->name, "the format has no -0");
   if (chain && s->scale_byte_overflow == MX_BYTE_OVERFLOW_WRAP)
@@ -84,7 +86,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (normed && elem->kind == MX_KIND_NONE)
     return conflict(err, "elem=none", "tensor.norm", "values that are stored as they are have no tensor scale");
   if (normed && s->tensor_target == 0 && isinf((float)target))
-    return conflict(err, "tensor.norm", scale->name, "scale.max * the largest scale is beyond binary32; say tensor.target");
+    return conflict(err, "tensor.norm", scale->name, "scale.max times the largest scale is beyond binary32; set tensor.target");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");
   if (s->tensor_given && signbit(s->tensor_given_value) && !isnan(s->tensor_given_value))
     return mx_fail(err, MX_ERR_CONFLICT, "tensor.given=%g: expected a magnitude, as max|X| is one", (double)s->tensor_given_value);
@@ -99,7 +101,7 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->select == MX_SELECT_FOURSIX && (!value || encode || s->elem != MX_ELEM_E2M1 || s->scale_max != MX_SCALE_MAX_ELEM))
     return conflict(err, "select=foursix", "elem, scale.rule or scale.form", "it tries e2m1 mapped to 6 and to 4");
   const int eden = s->select == MX_SELECT_EDEN;
-  if (s->eden_group && !eden) return conflict(err, "eden.group", "select", "it is the group of select=eden");
+  if (s->eden_group && !eden) return conflict(err, "eden.group", "select", "only select=eden has groups");
   if (eden && (!value || encode || s->scale_round == MX_SCALE_ROUND_SR))
     return conflict(err, "select=eden", "scale.rule, scale.form or scale.round", "it corrects a scale of scale.rule=value rounded once");
   if (eden && (elem->kind != MX_KIND_FLOAT || scale->kind != MX_KIND_FLOAT || scale->bits > 8))
@@ -110,19 +112,20 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (eden && (s->eden_group ? s->eden_group % columns : columns > 1024))
     return mx_fail(err, MX_ERR_CONFLICT, "eden.group=%u: expected a multiple of the block's %u columns, up to 1024", s->eden_group, columns);
   if (eden && (s->scale_min_byte || s->scale_max_byte || s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO))
-    return conflict(err, "select=eden", "scale.min_byte, scale.max_byte, elem.overflow=wrap_negzero", "it changes scales after these");
+    return conflict(err, "select=eden", "scale.min_byte, scale.max_byte, elem.overflow=wrap_negzero",
+                    "it corrects scales after these keys have acted");
   if (s->scale_margin != 0 && !value) return conflict(err, "scale.margin", "scale.rule", "only scale.rule=value divides by scale.max");
   if (s->scale_margin != 0 && s->select == MX_SELECT_FOURSIX)
-    return conflict(err, "scale.margin", "select=foursix", "it maps to 6 and to 4, no less");
+    return conflict(err, "scale.margin", "select=foursix", "it maps to exactly 6 and exactly 4");
   if (s->scale_margin != 0 && s->elem_prescale != 0)
-    return conflict(err, "scale.margin", "elem.prescale", "one of the two keeps elements from being clipped");
+    return conflict(err, "scale.margin", "elem.prescale", "both keep elements from being clipped; use one");
   if (s->scale_margin != 0 && !(most > 0 && isfinite(most)))
     return mx_fail(err, MX_ERR_CONFLICT, "scale.margin=%g: scale.max times it is %g, expected a positive number of binary32",
                    (double)s->scale_margin, most);
   if (s->select == MX_SELECT_FOURSIX && chain && normed && *mx_chain_row(s->chain)->store != 'A')
     return conflict(err, "select=foursix", "chain", "its error needs max|X|, which this chain does not store");
   if (s->select_sum == MX_SELECT_SUM_TORCH16 && (s->block_cols != 16 || s->block_rows > 1))
-    return conflict(err, "select.sum=torch16", "block", "it is the sum of 16");
+    return conflict(err, "select.sum=torch16", "block", "it is defined for blocks of 16 elements in a row");
   if (s->had_size && (s->had_size < 2 || (s->had_size & (s->had_size - 1))))
     return mx_fail(err, MX_ERR_CONFLICT, "had.size=%u: expected 0 or a power of two, 2 to 128", s->had_size);
   if (s->scale_rule == MX_SCALE_RULE_HIF4 && (s->elem != MX_ELEM_E1M2 || s->scale != MX_SCALE_E6M2 || s->block_cols != 64 || s->block_rows > 1))
@@ -134,6 +137,6 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
   if (s->nibble == MX_NIBBLE_HALF_BLOCK && (s->block_cols % 2 || s->block_cols == MX_BLOCK_WHOLE))
     return conflict(err, "nibble=half_block", "block", "it needs an even number of columns in a block");
   if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 && (chain || normed))
-    return conflict(err, "input.dtype", "chain, tensor.norm", "chains are of binary32");
+    return conflict(err, "input.dtype", "chain, tensor.norm", "chains and tensor scales compute in binary32");
   return MX_OK;
 }

@@ -1,4 +1,4 @@
-/* Makes the tables of keys and choices arrays. */
+/* Turns the tables of keys and choices into arrays. */
 #include "core/choices.h"
 
 #include <stddef.h>

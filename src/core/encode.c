@@ -19,10 +19,10 @@ static uint64_t split(double x, int *exponent) {
   return (uint64_t)ldexp(m, 53);
 }
 
-/* Is the discarded part to be rounded up? significand / 2^shift is the magnitude in steps of the target; odd: the code below is odd. */
+/* Whether the discarded part rounds up. significand / 2^shift is the magnitude in steps of the target; odd: the code below is odd. */
 static int rounds_up(uint64_t significand, int shift, int odd, int negative, const mx_encoding *how, uint32_t random) {
   const uint64_t rest = shift >= 64 ? significand : significand & ((UINT64_C(1) << shift) - 1);
-  const uint64_t half = shift > 64 ? UINT64_MAX : UINT64_C(1) << (shift - 1); /* 53 bits never reach UINT64_MAX */
+  const uint64_t half = shift > 64 ? UINT64_MAX : UINT64_C(1) << (shift - 1); /* a 53-bit significand never reaches UINT64_MAX */
   switch (how->round) {
   case MX_ROUND_RNE:
     return rest > half || (rest == half && odd);
@@ -39,7 +39,7 @@ static int rounds_up(uint64_t significand, int shift, int odd, int negative, con
   default:
     break;
   }
-  /* Stochastic: d = rest / 2^shift against the random b of r bits, d in units of 2^-keep. */
+  /* Stochastic: the fraction d = rest / 2^shift, in units of 2^-keep, is compared with a random b of r bits. */
   const int r = how->sr_bits ? how->sr_bits : 16;
   const uint64_t b = random & ((UINT64_C(1) << r) - 1);
   const int keep = how->sr_mode == MX_SR_FAST ? r + 1 : r;
@@ -54,7 +54,7 @@ static int rounds_up(uint64_t significand, int shift, int odd, int negative, con
   return d + b >= UINT64_C(1) << r;
 }
 
-/* floor(rnd_f32(u + 1/2)), u in steps of the target: some libraries' own way to round, which rounds twice just below one half. */
+/* floor(rnd_f32(u + 1/2)), u in steps of the target: how some libraries round. The addition rounds too, so a u just below one half goes up. */
 static uint64_t round_f32(float u, int ties_even) {
   const float sum = u + 0.5f;
   return (uint64_t)floorf(sum) - (ties_even && fmodf(u - 0.5f, 2) == 0);
@@ -78,8 +78,8 @@ static uint64_t nan_code(const mx_format *f, uint64_t sign, const mx_encoding *h
   }
 }
 
-/* Finite |x| in steps of 2^quantum, rounded. The code is *base, the code of the value whose step count is 0, plus the steps. `last`: the binades end
- * at the format's largest one, whose steps continue above it; otherwise exponents continue. */
+/* Finite |x| rounded to a whole number of steps of 2^quantum. Its code is *base, the code at which the steps count from 0, plus that number.
+ * `last`: above the format's largest binade the steps of that binade go on; otherwise exponents go on. */
 static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base, int *quantum, const mx_encoding *how, uint32_t random) {
   int exponent;
   const uint64_t significand = split(x, &exponent);
@@ -104,12 +104,12 @@ static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base,
   return steps + rounds_up(significand, shift, (int)((*base + steps) & 1), f->sign_bits && signbit(x), how, random);
 }
 
-/* Magnitude code of finite |x|, as if the format went on above its largest value. */
+/* The code of finite |x|, as if the format had exponents above its largest value. */
 static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   uint64_t base;
   int quantum;
   if (x == 0) return 0;
-  if (f->kind == MX_KIND_EXP && fabs(x) < mx_times_pow2(1, -f->bias)) return 0; /* nothing below the smallest */
+  if (f->kind == MX_KIND_EXP && fabs(x) < mx_times_pow2(1, -f->bias)) return 0; /* no code lies below the smallest value */
   if (f->kind == MX_KIND_INT && fabs(x) >= mx_times_pow2(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
   const uint64_t steps = steps_of(f, x, 0, &base, &quantum, how, random);
   return base + steps;
@@ -124,7 +124,8 @@ double mxi_round_past_largest(const mx_format *f, double x, const mx_encoding *h
   return copysign(mx_times_pow2((double)steps, quantum), x);
 }
 
-/* elem.overflow=wrap_negzero: a value beyond the largest is rounded to bfloat16, and its exponent and mantissa are cut out of that without a check. */
+/* elem.overflow=wrap_negzero: a value beyond the largest is rounded to bfloat16, and its exponent and mantissa bits are taken without a
+ * check. */
 static uint64_t wrapped(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
   static const mx_encoding cut = {.round = MX_ROUND_RTZ}, nearest = {.overflow = MX_OVERFLOW_IEEE};
   const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
@@ -152,7 +153,7 @@ uint64_t mx_encode(const mx_format *f, double x, const mx_encoding *how, uint32_
   const uint64_t sign = negative && !integer ? top : 0;
   uint64_t mag;
   if (integer && isnan(x) && how->nan == MX_ELEM_NAN_POSMAX) return f->max_code;
-  if (integer && ((isnan(x) && how->nan == MX_ELEM_NAN_CODE) || (isinf(x) && how->inf == MX_ELEM_INF_CODE))) /* a code as it is */
+  if (integer && ((isnan(x) && how->nan == MX_ELEM_NAN_CODE) || (isinf(x) && how->inf == MX_ELEM_INF_CODE))) /* the key gives the code itself */
     return isnan(x) ? how->nan_code : how->inf_code;
   if (isnan(x))
     mag = nan_code(f, sign, how);

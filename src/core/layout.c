@@ -18,7 +18,7 @@ int mx_layout_find(const char *name) {
   return -1;
 }
 
-/* n rounded up to a multiple; 0 on overflow (only for n = 0 otherwise). */
+/* n rounded up to a multiple. 0 means overflow, unless n is 0. */
 static size_t padded(size_t n, size_t multiple) {
   size_t sum;
   return __builtin_add_overflow(n, multiple - 1, &sum) ? 0 : sum / multiple * multiple;
@@ -33,7 +33,7 @@ size_t mx_layout_size(mx_layout layout, size_t rows, size_t kb) {
 }
 
 size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_t k) {
-  (void)rows; /* every layout is a sequence of row tiles: their number does not matter */
+  (void)rows; /* every layout is a sequence of row tiles, so an index does not depend on how many there are */
   const size_t all = padded(kb, rows_of[layout].k_pad);
   switch ((int)layout) {
 #define MX_LAYOUT(id, name, row_pad, k_pad, index, source)                                                                                     \
@@ -46,7 +46,7 @@ size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_
   }
 }
 
-/* Where the scales of a row stand: *start + (k / 8) * *eight + place[k % 8], which costs a table where mx_layout_index costs divisions. */
+/* Where the scales of a row stand: start + k / 8 * eight + place[k % 8]. Looking this up is cheaper than the divisions of mx_layout_index. */
 typedef struct row_places {
   size_t start, eight, place[8];
 } row_places;
@@ -55,7 +55,7 @@ static row_places places_of(mx_layout layout, size_t rows, size_t kb, size_t r) 
   row_places p;
   p.start = mx_layout_index(layout, rows, kb, r, 0);
   for (size_t k = 0; k < 8; k++) p.place[k] = mx_layout_index(layout, rows, kb, r, k) - p.start;
-  p.eight = mx_layout_index(layout, rows, kb, r, 8) - p.start; /* the same step everywhere: tiles of a row of them follow each other */
+  p.eight = mx_layout_index(layout, rows, kb, r, 8) - p.start; /* the same step everywhere, since the tiles along a row follow each other */
   return p;
 }
 
@@ -73,7 +73,7 @@ void mxi_layout_move_plain(uint8_t *moved, uint8_t *straight, mx_layout layout, 
   }
 }
 
-/* Byte and half (0 low, 1 high) of code i of n. */
+/* The byte that holds code i of n; *high says which half of it (0 low, 1 high). */
 static size_t nibble_at(int *high, size_t i, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK) {
     *high = nibble == MX_NIBBLE_HIGH_FIRST ? i % 2 == 0 : i % 2 == 1;
@@ -84,7 +84,7 @@ static size_t nibble_at(int *high, size_t i, size_t n, int nibble, size_t block)
   return first / 2 + (i - first) % half;
 }
 
-/* Whole blocks of halves. */
+/* Packs whole blocks of nibble=half_block. */
 static void pack_halves(uint8_t *out, const uint8_t *codes, size_t n, size_t block) {
   const size_t half = block / 2;
   for (size_t b = 0; b < n; b += block, out += half)

@@ -1,4 +1,4 @@
-/* Matches names that a user typed: which of some choices one is, and the three names nearest to one that is unknown, by edit distance. */
+/* Matches a name that a user typed against a list of choices, and finds the three nearest names by edit distance if it is unknown. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static size_t fold(char out[MAX_LEN + 1], const char *s) {
 
 static unsigned min2(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Optimal string alignment, three rows of the usual table. */
+/* Optimal string alignment distance; only three rows of the usual table are kept. */
 static unsigned distance(const char *a, size_t na, const char *b, size_t nb) {
   unsigned rows[3][MAX_LEN + 1];
   unsigned *before = rows[0], *prev = rows[1], *cur = rows[2];

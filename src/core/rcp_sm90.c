@@ -1,9 +1,9 @@
 /* Computes the approximate reciprocal of sm_90 in integer arithmetic, bit for bit. */
 #include "mxgold/rcp.h"
 
-/* The unit interpolates: the upper 7 fraction bits choose a row, the lower 16 are x, and 1/(1.f) = c0/2^26 - c1/2^16 * x/2^23 + c2/2^10 * (x/2^23)^2,
- * with 26-, 16- and 10-bit coefficients. All is exact but for two things: the square leaves out its partial products of weight 2^16 and below,
- * and a constant of 2023/2^39 is added before the sum is cut to 2^-24. (Its datapath is of the kind that Oberman and Siu describe, "A
+/* The unit interpolates: the upper 7 fraction bits choose a row, the lower 16 are x, and 1/(1.f) = c0/2^26 - c1/2^16 * x/2^23 + c2/2^10 *
+ * (x/2^23)^2, with 26-, 16- and 10-bit coefficients. All is exact except that the square leaves out its partial products of weight 2^16 and
+ * below, and that 2023/2^39 is added before the sum is cut to 2^-24. (The datapath is of the kind that Oberman and Siu describe, "A
  * High-Performance Area-Efficient Multifunction Interpolator", ARITH 2005.) */
 
 typedef struct row {
@@ -16,7 +16,8 @@ static const row rows[128] = {
 #undef MX_RCP_SM90
 };
 
-/* x^2 / 2^17 without the products x_j x_k of weight 2^16 and below: the square of the upper byte whole, of the rest what reaches 2^17. */
+/* x^2 / 2^17 without the partial products x_j x_k of weight 2^16 and below: all of the upper byte's square, and of the rest those from 2^17
+ * on. */
 static int64_t truncated_square(uint32_t x) {
   const uint32_t upper = x >> 8;
   uint32_t square = upper * upper >> 1;

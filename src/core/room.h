@@ -1,12 +1,12 @@
-/* Declares memory of a call: from the caller's workspace, or from the heap where there is none. */
+/* Declares where a call takes its working memory from: the caller's workspace, or the heap if there is none. */
 #ifndef MX_CORE_ROOM_H
 #define MX_CORE_ROOM_H
 
 #include "mxgold/workspace.h"
 
-/** At least n bytes on a line of the cache, not initialised; NULL: no memory. workspace NULL: the heap. */
+/** At least n uninitialised bytes, aligned to a cache line; NULL if there is no memory. Without a workspace (NULL) they come from the heap. */
 void *mxi_room_take(mx_workspace *workspace, size_t n);
-/** Give them back to where they came from. p NULL: nothing. */
+/** Gives p back to where it came from; does nothing if p is NULL. */
 void mxi_room_give(mx_workspace *workspace, void *p);
 
 #endif

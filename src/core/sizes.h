@@ -1,4 +1,4 @@
-/* Defines the lesser and the greater of two sizes. */
+/* Defines the minimum and the maximum of two sizes. */
 #ifndef MX_CORE_SIZES_H
 #define MX_CORE_SIZES_H
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/** Sorts n numbers, the smallest first; none of them is NaN. Threads: reentrant. */
+/** Sorts n numbers, none of them NaN, into ascending order. Threads: reentrant. */
 void mxi_sort_numbers(double *x, size_t n);
 
 #endif

@@ -23,7 +23,7 @@ static int parse_real(float *out, const char *text) {
   return !*end && !(errno == ERANGE && (isinf(*out) || *out == 0));
 }
 
-/* Checks that binary32 can hold a number: a text that would become 0 or infinity does not mean what its writer meant. */
+/* Numbers that binary32 would turn into 0 or infinity are refused: the writer meant something else. */
 #define REAL_EXPECTED "0 or 1.4e-45 to 3.4e38"
 
 static int parse_unsigned(uint64_t *out, const char *text, uint64_t max) {
@@ -102,8 +102,9 @@ static size_t print_signs(char *out, size_t size, const uint8_t signs[MAX_SIGNS 
 
 static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char *value) {
   if (!key->rows) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected %s", key->name, value, key->doc);
-  if (!strcmp(key->name, "elem") && !strcmp(value, "bf16")) /* what is asked for is there, under two keys */
-    return mx_fail(err, MX_ERR_KEY, "elem=bf16: no element of blocks; elem=none input.dtype=bfloat16 rounds values to it, as recipe-bf16 does");
+  if (!strcmp(key->name, "elem") && !strcmp(value, "bf16")) /* this exists, but as two keys */
+    return mx_fail(err, MX_ERR_KEY,
+                   "elem=bf16: not an element format of blocks; elem=none input.dtype=bfloat16 rounds values to bfloat16, as recipe-bf16 does");
   char names[256] = "";
   size_t n = 0;
   for (const mx_choice_row *r = key->rows; r->name && n < sizeof names; r++)
@@ -122,7 +123,8 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
     if (!strcmp(mxi_key_rows[i].name, name)) key = &mxi_key_rows[i];
   if (!key) {
     char near[160];
-    if (!strcmp(name, "recip")) /* the approximate reciprocal is part of a chain: no key alone says where it stands in others */
+    if (!strcmp(name,
+                "recip")) /* the approximate reciprocal is part of a chain, since a key alone could not say where in other chains it belongs */
       return mx_fail(err, MX_ERR_KEY,
                      "unknown key 'recip'; NVIDIA's rcp.approx as of sm_90 is in chain=flashinfer_fast_sm90 (preset flashinfer-fast-sm90)");
     mx_nearest(near, sizeof near, name, key_name, NULL);
@@ -175,7 +177,7 @@ mx_status mx_spec_set(mx_spec *spec, const char *name, const char *value, mx_err
   return MX_OK;
 }
 
-/* tensor.norm=nv means TransformerEngine's chain unless a chain is named, before or after. */
+/* tensor.norm=nv implies TransformerEngine's chain unless the text names a chain, before it or after it. */
 static void imply_chain(mx_spec *spec, int chain_named) {
   if (spec->tensor_norm == MX_TENSOR_NORM_NV && !chain_named && spec->chain == MX_CHAIN_EXACT) spec->chain = MX_CHAIN_TE;
 }
@@ -216,7 +218,7 @@ static int key_is_default(const mx_spec *s, const mx_key_row *key) {
 }
 
 static size_t print_value(char *out, size_t size, const mx_spec *spec, const mx_key_row *key) {
-  mx_spec *s = (mx_spec *)(uintptr_t)spec; /* read only: the accessors serve both directions */
+  mx_spec *s = (mx_spec *)(uintptr_t)spec; /* it is only read; the accessors are shared with parsing, which writes */
   switch (key->kind) {
   case MX_KEY_CHOICE:
     return (size_t)snprintf(out, size, "%s", key->rows[*int_at(s, key->at)].name);
@@ -251,7 +253,8 @@ size_t mx_spec_print(char *out, size_t size, const mx_spec *spec, int all) {
   if (size) *out = 0;
   for (size_t i = 0; i < mxi_key_rows_count; i++) {
     const mx_key_row *key = &mxi_key_rows[i];
-    const int implied = !strcmp(key->name, "chain") && spec->tensor_norm == MX_TENSOR_NORM_NV; /* say it: nv alone means te */
+    const int implied =
+        !strcmp(key->name, "chain") && spec->tensor_norm == MX_TENSOR_NORM_NV; /* print it, since nv alone would be read as te */
     if (!all && key_is_default(spec, key) && !implied) continue;
     n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "%s%s=", n ? " " : "", key->name);
     n += print_value(n < size ? out + n : NULL, n < size ? size - n : 0, spec, key);
@@ -271,7 +274,9 @@ double mx_spec_scale_max(const mx_spec *s) {
   const double most = s->scale_max == MX_SCALE_MAX_ELEM   ? mx_format_max(elem)
                       : s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(elem))
                                                           : (double)s->scale_max_n;
-  return s->scale_margin == 0 ? most : (double)(float)(most * (double)s->scale_margin); /* 24 bits by 24: one rounding */
+  return s->scale_margin == 0
+             ? most
+             : (double)(float)(most * (double)s->scale_margin); /* the product of two 24-bit significands is exact, so this rounds once */
 }
 
 void mx_spec_block(const mx_spec *spec, size_t rows, size_t cols, size_t *block_rows, size_t *block_cols) {

@@ -16,7 +16,7 @@ static int as_text(char *out, size_t size, const json_t *v) {
   return 0;
 }
 
-/* The list of `presets NAME --json`, {"key": ..., "value": ...} a row, as an object; NULL if it is something else. */
+/* Turns the list of `presets NAME --json`, whose rows are {"key": ..., "value": ...}, into an object; NULL if it is something else. */
 static json_t *from_rows(const json_t *rows) {
   json_t *keys = json_object();
   size_t i;
@@ -37,7 +37,7 @@ mx_status mx_spec_parse_json(mx_spec *spec, const char *text, size_t n_bytes, mx
   if (!root) return mx_fail(err, MX_ERR_KEY, "line %d: %s", where.line, where.text);
   mx_status status = MX_OK;
   mx_spec work = *spec;
-  /* What `identify` and `presets` print has the keys inside "spec". */
+  /* The output of `identify` and `presets` has the keys inside "spec". */
   json_t *inner = json_object_get(root, "spec"), *rows = json_is_array(inner) ? from_rows(inner) : NULL;
   json_t *keys = rows ? rows : json_is_object(inner) ? inner : root;
   const json_t *preset = json_object_get(keys, "preset");

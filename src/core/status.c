@@ -15,7 +15,7 @@ const char *mx_status_text(mx_status status) {
   return texts[status];
 }
 
-/* Names of files and tensors end up in messages: whatever they hold, the message stays one line and can't drive a terminal. */
+/* Names of files and tensors end up in messages. Whatever they hold, the message stays one line and sends no control codes to a terminal. */
 static void keep_one_line(char *s) {
   for (; *s; s++)
     if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = '?';

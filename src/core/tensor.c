@@ -28,7 +28,7 @@ mx_status mx_tensor_layout(mx_tensor *t, size_t rows, size_t cols, const mx_spec
   return MX_OK;
 }
 
-/* Zeros, on a line of the cache: kernels that read whole lines then read each once. */
+/* Zeros, aligned to a cache line, so that kernels that load whole lines touch each line once. */
 static void *lines(size_t n) {
   size_t whole;
   if (__builtin_add_overflow(n, 64, &whole)) return NULL;

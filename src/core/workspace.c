@@ -1,5 +1,6 @@
-/* Workspaces: slots, each with one piece of memory, which threads take and give back by one atomic exchange. A piece is the thread's that first took it:
- * were it any thread's, how many there are would depend on whether one gives back before the next one takes, and so on luck. */
+/* Keeps memory between calls in slots, which threads take and give back by one atomic exchange. A piece of memory stays with the thread that
+ * took it first: if any thread could reuse it, the number of pieces would depend on which thread happens to give back before another one
+ * takes. */
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -8,17 +9,17 @@
 #include "core/room.h"
 
 enum { SLOTS = 256, LINE = 64 };
-enum { EMPTY, TAKEN, READY }; /* READY: memory that nobody has */
+enum { EMPTY, TAKEN, READY }; /* READY: it has memory, which nobody uses */
 
 typedef struct slot {
-  atomic_int state, owner; /* owner: of the threads of a team, this one */
+  atomic_int state, owner; /* owner: the number of the thread within its team */
   _Atomic(void *) at;
   atomic_size_t size;
 } slot;
 
 struct mx_workspace {
   slot slots[SLOTS];
-  _Atomic(struct mx_workspace *) next; /* more slots, once these are full */
+  _Atomic(struct mx_workspace *) next; /* more slots, for when these are full */
 };
 
 mx_workspace *mx_workspace_new(void) {
@@ -49,7 +50,7 @@ size_t mx_workspace_bytes(const mx_workspace *workspace) {
   return bytes;
 }
 
-/* The slots after these, made by the first thread that asks; NULL: no memory. */
+/* The next group of slots, made by the first thread that needs it; NULL if there is no memory. */
 static mx_workspace *after(mx_workspace *w) {
   mx_workspace *next = atomic_load(&w->next);
   if (next) return next;
@@ -59,7 +60,7 @@ static mx_workspace *after(mx_workspace *w) {
   return next;
 }
 
-/* Powers of two, and three quarters of them: calls of almost the same size share pieces. */
+/* Sizes are powers of two and three quarters of them, so that calls of almost the same size can share pieces. */
 static size_t step_of(size_t n) {
   size_t size = LINE;
   while (size < n) size *= 2;
@@ -79,7 +80,7 @@ void *mxi_room_take(mx_workspace *w, size_t n) {
     for (size_t i = 0; i < SLOTS; i++) {
       slot *s = &w->slots[i];
       const int state = atomic_load(&s->state);
-      if (state == EMPTY && claim(s, EMPTY)) { /* slots fill from the first on: behind an empty one there is none that is ready */
+      if (state == EMPTY && claim(s, EMPTY)) { /* slots fill from the first on, so no slot after an empty one is ready */
         void *p = from_heap(size);
         atomic_store(&s->at, p);
         atomic_store(&s->size, p ? size : 0);
@@ -89,7 +90,7 @@ void *mxi_room_take(mx_workspace *w, size_t n) {
       }
       if (state == READY && atomic_load(&s->size) == size && atomic_load(&s->owner) == owner && claim(s, READY)) return atomic_load(&s->at);
     }
-  return from_heap(size); /* no slot has it, so that it goes back to the heap */
+  return from_heap(size); /* no slot holds it, so giving it back frees it */
 }
 
 void mxi_room_give(mx_workspace *w, void *p) {

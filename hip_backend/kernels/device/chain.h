@@ -1,4 +1,4 @@
-/** Evaluates formulas of formats/chains.def on the device: binary32, one operation after the other. */
+/** Evaluates formulas of formats/chains.def on the device, one binary32 operation after the other. */
 #ifndef MXD_CHAIN_H
 #define MXD_CHAIN_H
 
@@ -14,7 +14,7 @@ MXH_CONSTANT mxd_rcp_row mxd_rcp_rows[128] = {
 #undef MX_RCP_SM90
 };
 
-/* rcp.approx.ftz.f32 of sm_90, from its table: 1/(1.f) = c0/2^26 - c1/2^16 x + c2/2^10 x^2 in units of 2^-39, the square truncated. */
+/* rcp.approx.ftz.f32 of sm_90 from its table: 1/(1.f) = c0/2^26 - c1/2^16 x + c2/2^10 x^2 in units of 2^-39, with the square truncated. */
 MXH_DEVICE float mxd_rcpa(float v) {
   uint32_t bits = mxh_bits<uint32_t>(v), sign = bits & 0x80000000u, e = bits >> 23 & 0xFF, fraction = bits & 0x7FFFFF;
   if (e == 0xFF) return mxh_bits<float>(fraction ? 0x7FFFFFFFu : sign);

@@ -20,7 +20,7 @@ MXH_DEVICE double mxd_decode(const mxd_format &f, uint32_t code) {
   }
   uint32_t mag = code & (mxd_all(f) >> f.sign_bits);
   bool negative = f.sign_bits && mag != code;
-  if (mxd_code_is_nan(f, code)) return mxd_with_sign(mxd_nan(), negative && f.kind != MX_KIND_FNUZ); /* whose one NaN has no sign */
+  if (mxd_code_is_nan(f, code)) return mxd_with_sign(mxd_nan(), negative && f.kind != MX_KIND_FNUZ); /* the only NaN of FNUZ has no sign */
   if (mag == f.inf_code) return mxd_with_sign(mxd_inf(), negative);
   int e = (int)(mag >> f.man_bits);
   uint32_t man = mag & ((1u << f.man_bits) - 1);
@@ -29,7 +29,7 @@ MXH_DEVICE double mxd_decode(const mxd_format &f, uint32_t code) {
   return mxd_with_sign(v, negative);
 }
 
-/* sig / 2^shift in steps of the target, sig of 53 bits: is the rest rounded up? odd: the code below is odd. */
+/* Whether the discarded part rounds up: sig, of 53 bits, over 2^shift is the magnitude in steps of the target; odd: the code below is odd. */
 MXH_DEVICE bool mxd_rounds_up(uint64_t sig, int shift, bool odd, bool negative, const mxd_encoding &how, uint32_t random) {
   uint64_t rest = shift >= 64 ? sig : sig & ((1ull << shift) - 1);
   uint64_t half = shift > 64 ? ~0ull : 1ull << (shift - 1);
@@ -60,7 +60,8 @@ MXH_DEVICE bool mxd_rounds_up(uint64_t sig, int shift, bool odd, bool negative, 
   return d + b >= 1ull << how.sr_bits;
 }
 
-/* Finite |x| > 0 in steps of 2^*quantum, rounded; the code is *base + steps. last: exponents end with the format's largest, its steps go on. */
+/* Finite |x| > 0 rounded to steps of 2^*quantum; its code is *base plus their number. last: above the format's largest binade its steps go
+ * on. */
 MXH_DEVICE uint64_t mxd_steps(const mxd_format &f, double x, bool last, uint64_t *base, int *quantum, const mxd_encoding &how,
                               uint32_t random) {
   int at = mxd_exponent(x), e = at;
@@ -88,7 +89,7 @@ MXH_DEVICE uint64_t mxd_steps(const mxd_format &f, double x, bool last, uint64_t
   return steps + mxd_rounds_up(sig, shift, (*base + steps) & 1, f.sign_bits && mxd_negative(x), how, random);
 }
 
-/* Magnitude code of finite x, as if the format went on above its largest value. */
+/* The magnitude code of finite x, as if the format had exponents above its largest value. */
 MXH_DEVICE uint64_t mxd_magnitude(const mxd_format &f, double x, const mxd_encoding &how, uint32_t random) {
   uint64_t base;
   int quantum;
@@ -100,7 +101,7 @@ MXH_DEVICE uint64_t mxd_magnitude(const mxd_format &f, double x, const mxd_encod
   return base + steps;
 }
 
-/* What x rounds to on a grid that goes on above the largest value in that value's steps. */
+/* What x rounds to on a grid that goes on above the largest value in the steps of the last binade. */
 MXH_DEVICE double mxd_past_largest(const mxd_format &f, double x, const mxd_encoding &how, uint32_t random) {
   uint64_t base;
   int quantum;

@@ -1,4 +1,4 @@
-/** Makes a code from an element and its block's scale: step 10 of SPEC 3.2, and SPEC 3.6 and 3.8. */
+/** Makes the code of an element from its block's scale: step 10 of SPEC 3.2, and SPEC 3.6 and 3.8. */
 #ifndef MXD_ELEMENT_H
 #define MXD_ELEMENT_H
 
@@ -52,7 +52,7 @@ MXH_DEVICE double mxd_scaled(const mxd_plan &p, const mxd_scale &s, float x) {
   return mxd_widen(y);
 }
 
-/* elem.round=scan_y, scan_x: the first code of least distance; one that is NaN never wins. */
+/* elem.round=scan_y and scan_x: the first code at the least distance; a NaN distance never wins. */
 MXH_DEVICE uint32_t mxd_scan(const mxd_plan &p, float x, double y, double used) {
   uint32_t best = 0;
   float least = mxd_nanf(false);
@@ -67,14 +67,14 @@ MXH_DEVICE uint32_t mxd_scan(const mxd_plan &p, float x, double y, double used) 
       if (mxd_isinf((double)(float)product)) continue;
       d = mxd_abs((float)mxd_difference(product, (double)x));
     }
-    if (mxd_isnan(d) || d >= least) continue; /* a NaN least takes the first number */
+    if (mxd_isnan(d) || d >= least) continue; /* while `least` is NaN, any number replaces it */
     best = c;
     least = d;
   }
   return best;
 }
 
-/* The random integer of element `index`; given: an input tensor of integers, or NULL. */
+/* The random integer of element `index`; given: the input tensor of integers, or NULL. */
 MXH_DEVICE uint32_t mxd_element_random(const mxd_plan &p, uint64_t index, bool padding, mxh_ptr<const uint32_t> given) {
   const mx_spec &s = p.spec;
   if (s.elem_round != MX_ROUND_SR || padding) return 0;
@@ -84,12 +84,12 @@ MXH_DEVICE uint32_t mxd_element_random(const mxd_plan &p, uint64_t index, bool p
   return (index & 1 ? mxd_lfsr(word) : word) >> (32 - p.encode.sr_bits);
 }
 
-/* Code of the scaled value y. */
+/* The code of the scaled value y. */
 MXH_DEVICE uint32_t mxd_code(const mxd_plan &p, const mxd_scale &s, float x, double y, uint32_t random) {
   return p.spec.elem_round == MX_ROUND_SCAN_Y ? mxd_scan(p, x, y, s.used) : mxd_encode(p.elem, y, p.encode, random);
 }
 
-/* Code of x; *value: what select's error counts. */
+/* The code of x; *value is the value from which select computes its error. */
 MXH_DEVICE uint32_t mxd_element(const mxd_plan &p, const mxd_scale &s, float x, uint32_t random, float *value) {
   const int round = p.spec.elem_round;
   uint32_t code;
@@ -114,7 +114,7 @@ MXH_DEVICE uint32_t mxd_element(const mxd_plan &p, const mxd_scale &s, float x, 
   return code;
 }
 
-/* What the code's value is away from x, in binary32: SPEC 3.6. */
+/* How far the code's value is from x, in binary32: SPEC 3.6. */
 MXH_DEVICE float mxd_distance(const mxd_plan &p, const mxd_scale &s, float value, float x) {
   float v;
   if (p.uses_chain) {

@@ -1,6 +1,6 @@
-/** Quantises plain blocks in few instructions: E2M1 in blocks of 16 or 32 along a row, four bits a code, low nibble first. A lane has eight
- *  elements. What is not plain (zeros, NaN, Inf, scales at the ends of their range) is left to the interpreter of tile.h, so that every choice about
- *  it has one home. */
+/** Quantises plain blocks in few instructions: E2M1 in blocks of 16 or 32 along a row, with four bits per code and the low nibble first. A
+ *  lane has eight elements. Blocks that are not plain (zeros, NaN, Inf, scales at the ends of their range) are left to the interpreter of
+ *  tile.h, so that every choice about them is made in one place. */
 #ifndef MXD_FAST_H
 #define MXD_FAST_H
 
@@ -11,8 +11,9 @@ struct alignas(16) mxd_float4 {
   float v[4];
 };
 
-/* Magnitude code of |y| < 2^100 in a format of man_bits whose least normal exponent is emin, ties to even, from the machine's own addition: the
- * power of two that puts the format's last place at the end of the significand is added, and the steps are the difference of the bits. */
+/* The magnitude code of |y| < 2^100, ties to even, in a format of man_bits whose smallest normal exponent is emin. The machine's own
+ * addition rounds: the power of two that puts the format's last place at the end of the significand is added, and the difference of the bits
+ * is the number of steps. */
 MXH_DEVICE uint32_t mxd_plain_magnitude(float y, uint32_t man_bits, uint32_t emin_field, uint32_t most) {
   const uint32_t a = mxh_bits<uint32_t>(y) & 0x7FFFFFFFu, field = a & 0x7F800000u, least = emin_field << 23;
   const uint32_t binade = field > least ? field : least, magic = binade + ((23 - man_bits) << 23);
@@ -21,18 +22,18 @@ MXH_DEVICE uint32_t mxd_plain_magnitude(float y, uint32_t man_bits, uint32_t emi
   return code < most ? code : most;
 }
 
-/* Eight codes in a word, of y. drop: the code of -0 is +0, where by_y says whether y is -0 or x that y comes from. */
+/* Eight codes of y in a word. drop: -0 gets the code of +0; by_y says whether that concerns a y of -0, or the x that y comes from. */
 MXH_DEVICE uint32_t mxd_plain_e2m1(const float *y, const float *x, bool by_y, bool drop) {
   uint32_t word = 0;
   for (unsigned i = 0; i < 8; i++) {
-    const float s = by_y ? y[i] : x[i]; /* element by element: a pointer to one of two arrays would keep both in memory */
+    const float s = by_y ? y[i] : x[i]; /* chosen for each element, since a pointer to one of two arrays would keep both in memory */
     const uint32_t bits = mxh_bits<uint32_t>(drop ? s + 0.0f : s); /* -0 + 0 is +0 */
     word |= (mxd_plain_magnitude(y[i], 1, 127, 7) | (bits >> 28 & 8)) << 4 * i;
   }
   return word;
 }
 
-/* Largest magnitude of a block's lanes (2 or 4 neighbours) as bits: NaN above Inf above numbers. */
+/* The largest magnitude in a block's lanes (2 or 4 neighbours) as bits, with NaN above Inf above numbers. */
 MXH_DEVICE uint32_t mxd_plain_amax(const float *x, unsigned lanes) {
   uint32_t most = 0;
   for (unsigned i = 0; i < 8; i++) {
@@ -46,10 +47,10 @@ MXH_DEVICE uint32_t mxd_plain_amax(const float *x, unsigned lanes) {
   return most;
 }
 
-/* Number of an e4m3 code below 0x7F. */
+/* The number that an e4m3 code below 0x7F stands for. */
 MXH_DEVICE float mxd_plain_e4m3(uint32_t code) { return code < 8 ? (float)code * 0x1p-9f : mxh_bits<float>((code << 20) + (120u << 23)); }
 
-/* Chain te: what elements are multiplied by, for each scale code; a division that lanes would make for every block. All lanes of a group. */
+/* The factor of chain te for each scale code, in a table, so that lanes need not divide for every block. All lanes of a group take part. */
 enum { MXD_FACTORS = 128 };
 MXH_DEVICE void mxd_plain_factors(mxh_ptr<float> factors, const fast_rule &f) {
   if (f.lead != MXD_LEAD_TE) return;
@@ -60,7 +61,7 @@ MXH_DEVICE void mxd_plain_factors(mxh_ptr<float> factors, const fast_rule &f) {
   mxh_barrier();
 }
 
-/* What a spec of the fast path does to a plain block: scale code and factor. False: not plain. */
+/* Finds the scale code and the factor of a plain block. False: it is not plain. */
 MXH_DEVICE bool mxd_plain_scale(const fast_rule &f, mxh_ptr<float> factors, uint32_t amax, uint32_t *code, float *factor) {
   if (f.lead == MXD_LEAD_TE) {
     const float v = mxh_bits<float>(amax) * f.r; /* amax * (S / F), finite */
@@ -68,8 +69,8 @@ MXH_DEVICE bool mxd_plain_scale(const fast_rule &f, mxh_ptr<float> factors, uint
     *factor = factors[*code];
     return amax - 1 < 0x7F7FFFFFu && *code != 0 && v < 0x1p99f && mxh_bits<float>(amax) * *factor < 0x1p99f;
   }
-  const uint32_t field = (amax + f.even_add) >> 23; /* even: half of the last kept bit carries */
-  *code = field - 2;                                /* emax of e2m1 */
+  const uint32_t field = (amax + f.even_add) >> 23; /* even: half of the last kept bit is added */
+  *code = field - 2;                                /* 2 is the emax of e2m1 */
   *factor = mxh_bits<float>((256 - field) << 23);   /* 2^-(field - 129) */
   return field - 3 <= 254 - 3 && amax - 1 < 0x7F7FFFFFu;
 }

@@ -1,5 +1,5 @@
-/** Computes exactly with small numbers in binary64, the same on every device: nothing here depends on a math library.
- *  SPEC 3's reals are binary64 values, or binary64 rounded to odd where a quotient does not end. */
+/** Computes exactly with small numbers in binary64, the same on every device, without any math library.
+ *  The reals of SPEC 3 are binary64 values, or binary64 rounded to odd if a quotient does not terminate. */
 #ifndef MXD_NUMBER_H
 #define MXD_NUMBER_H
 
@@ -24,17 +24,17 @@ MXH_DEVICE double mxd_with_sign(double x, bool negative) {
 }
 /* 2^e for -1022 <= e <= 1023. */
 MXH_DEVICE double mxd_pow2(int e) { return mxh_bits<double>((uint64_t)(e + 1023) << 52); }
-/* floor(log2 |x|) of a normal binary64; every finite binary32 and every product here is one. */
+/* floor(log2 |x|) of a normal binary64, as every nonzero finite binary32 and every product here is. */
 MXH_DEVICE int mxd_exponent(double x) { return (int)(mxh_bits<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
-/* Widening a NaN keeps its sign everywhere; the payload is nothing that a code shows. */
+/* Widens x; a NaN keeps its sign on every device, and no code depends on its payload. */
 MXH_DEVICE double mxd_widen(float x) { return mxd_isnan(x) ? mxd_with_sign(mxd_nan(), mxd_negative(x)) : (double)x; }
 MXH_DEVICE float mxd_narrow(double x) { return mxd_isnan(x) ? mxd_nanf(mxd_negative(x)) : (float)x; }
 
-/* product / divisor of reals, rounded to odd: it then rounds to anything narrower as the real does. */
+/* product / divisor rounded to odd, so that it rounds to any narrower type as the real quotient does. */
 MXH_DEVICE double mxd_quotient(double product, double divisor) {
   double q = product / divisor;
   if (q == 0 || !mxd_finite(q) || mxd_isinf(divisor)) return q;
-  double rest = mxh_fma(-q, divisor, product); /* exact; its sign says on which side of the real q lies */
+  double rest = mxh_fma(-q, divisor, product); /* exact; its sign says on which side of the real quotient q lies */
   uint64_t bits = mxh_bits<uint64_t>(q);
   if (rest == 0 || bits & 1) return q;
   bool real_is_above = (rest > 0) == (divisor > 0), outward = real_is_above == (q > 0);
@@ -43,14 +43,14 @@ MXH_DEVICE double mxd_quotient(double product, double divisor) {
 
 /* a - b rounded to odd. */
 MXH_DEVICE double mxd_difference(double a, double b) {
-  const double d = a - b, back = d + b; /* what is lost, by Knuth's two-sum of a and -b */
+  const double d = a - b, back = d + b; /* the rounding error, by Knuth's two-sum of a and -b */
   const double lost = (a - back) - (b - (back - d));
   const uint64_t bits = mxh_bits<uint64_t>(d);
   if (!mxd_finite(d) || lost == 0 || bits & 1) return d;
   return mxh_bits<double>((lost > 0) == (d > 0) ? bits + 1 : bits - 1);
 }
 
-/* One binary32 operation with SPEC 3's NaN: an operand's passes, the first one winning; one made of numbers is negative. */
+/* One binary32 operation with the NaN of SPEC 3: the first NaN operand passes through; a NaN made from numbers is negative. */
 MXH_DEVICE float mxd_step(char op, float a, float b) {
   if (mxd_isnan(a)) return a;
   if (mxd_isnan(b)) return b;
@@ -58,12 +58,13 @@ MXH_DEVICE float mxd_step(char op, float a, float b) {
   return mxd_isnan(r) ? mxd_nanf(true) : r;
 }
 
-/* A real (to odd, or exact) to the nearest number with man_bits and least exponent emin, Inf from 2^(emax + 1): bfloat16 and binary16. */
+/* Rounds a real (exact, or rounded to odd) to the nearest number with man_bits and smallest exponent emin, Inf from 2^(emax + 1) on: for
+ * bfloat16 and binary16. */
 MXH_DEVICE double mxd_round_to(double x, int man_bits, int emin, int emax) {
   if (!(mxd_abs(x) < mxd_inf()) || x == 0) return x;
   double a = mxd_abs(x);
   int e = mxd_exponent(a);
-  double magic = mxd_pow2((e < emin ? emin : e) - man_bits + 52); /* its last place is the type's */
+  double magic = mxd_pow2((e < emin ? emin : e) - man_bits + 52); /* its last place is that of the type */
   double r = a < magic ? (a + magic) - magic : a;
   return mxd_with_sign(r >= mxd_pow2(emax + 1) ? mxd_inf() : r, mxd_negative(x));
 }

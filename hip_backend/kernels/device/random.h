@@ -1,4 +1,4 @@
-/** Draws random words: Philox4x32-10 (Salmon et al., SC 2011) as SPEC 6 counts it, and gfx950's v_prng_b32. */
+/** Draws random words by Philox4x32-10 (Salmon et al., SC 2011), numbered as in SPEC 6, and by gfx950's v_prng_b32. */
 #ifndef MXD_RANDOM_H
 #define MXD_RANDOM_H
 
@@ -6,7 +6,7 @@
 
 MXH_DEVICE uint32_t mxd_mulhi32(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 
-/* Four words: those of indices 4 * block .. 4 * block + 3. */
+/* The four words with indices 4 * block .. 4 * block + 3. */
 MXH_DEVICE void mxd_philox(uint32_t out[4], uint64_t seed, uint32_t stream, uint64_t block) {
   uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = stream, c3 = 0, k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   for (int round = 0; round < 10; round++) {

@@ -15,14 +15,14 @@ struct mxd_scale {
   float factor[MXD_CHAIN_FACTORS], again[MXD_CHAIN_FACTORS];
 };
 
-/* What the rules see of a block. */
+/* What the scale rules need to know about a block. */
 struct mxd_stats {
-  double amax; /* counted: may be NaN or Inf */
-  double std;  /* scale.rule=quest alone */
+  double amax; /* of the elements that count; may be NaN or Inf */
+  double std;  /* only for scale.rule=quest */
   uint64_t index;
 };
 
-/* Is x counted in a maximum, and as what? */
+/* Whether x counts in a maximum, and with which magnitude. */
 MXH_DEVICE bool mxd_counts(double *magnitude, const mxd_plan &p, float x) {
   double a = mxd_abs((double)x);
   *magnitude = a;
@@ -46,7 +46,7 @@ MXH_DEVICE uint32_t mxd_nan_scale_code(const mxd_plan &p) { return p.scale.nan_c
 MXH_DEVICE uint32_t mxd_code_of_one(const mxd_plan &p) { return mxd_encode(p.scale, 1, mxd_nearest(), 0); }
 MXH_DEVICE uint32_t mxd_smallest_code(const mxd_plan &p) { return p.scale.kind == MX_KIND_EXP ? 0 : 1; }
 
-/* scale.min_byte and scale.max_byte; a sign stays, NaN too. */
+/* Applies scale.min_byte and scale.max_byte; a sign is kept, and so is a NaN. */
 MXH_DEVICE uint32_t mxd_clamp_code(const mxd_plan &p, uint32_t code) {
   if (mxd_code_is_nan(p.scale, code)) return code;
   uint32_t top = p.scale.sign_bits ? 1u << (p.scale.bits - 1) : 0, sign = code & top, mag = code ^ sign;
@@ -55,7 +55,7 @@ MXH_DEVICE uint32_t mxd_clamp_code(const mxd_plan &p, uint32_t code) {
   return sign | mag;
 }
 
-/* A code is stored and elements are scaled by `used`; scale.byte0 speaks of the code, however it came about. */
+/* A code is stored and elements are scaled by `used`; scale.byte0 acts on a code of 0, however it arose. */
 MXH_DEVICE mxd_scale mxd_finish(const mxd_plan &p, uint32_t code, double used, int how) {
   mxd_scale s = {};
   s.code = mxd_clamp_code(p, code);
@@ -119,7 +119,7 @@ MXH_DEVICE mxd_scale mxd_zero_scale(const mxd_plan &p) {
                                                              : MXD_USED);
 }
 
-/* Step 6: decided by a NaN or an Inf alone. */
+/* Step 6: the scale of a block with a NaN or an Inf. */
 MXH_DEVICE mxd_scale mxd_special_scale(const mxd_plan &p, int act, float n) {
   switch (act) {
   case MX_SCALE_NAN_MAX:
@@ -137,7 +137,7 @@ MXH_DEVICE mxd_scale mxd_special_scale(const mxd_plan &p, int act, float n) {
   }
 }
 
-/* floor or ceil of log2 of a positive finite number; with log2f, of that log2 rounded once to binary32. */
+/* The floor or ceil of log2 of a positive finite number; log2f: of that log2 rounded once to binary32. */
 MXH_DEVICE int mxd_log2(const mxd_plan &p, double a, bool up, bool log2f) {
   if (log2f) {
     float r = (float)a;
@@ -157,14 +157,14 @@ MXH_DEVICE int mxd_log2(const mxd_plan &p, double a, bool up, bool log2f) {
 
 enum { MXD_LOG2_OF_ZERO = -100000 };
 
-/* Exponent that a positive finite value rounds to under e8m0, without end. */
+/* The exponent that a positive finite value rounds to under e8m0, as if exponents were unbounded. */
 MXH_DEVICE int mxd_round_exponent(const mxd_plan &p, double v, uint64_t index) {
   const mx_spec &s = p.spec;
   const bool up = s.scale_round == MX_SCALE_ROUND_UP, value = s.scale_rule == MX_SCALE_RULE_VALUE;
   if (value && up && s.scale_subnormal == MX_SCALE_SUBNORMAL_BUMP && v < 0x1p-126) return -126;
   int e = mxd_exponent(v);
   double m = v * mxd_pow2(-e);
-  const bool rules_own = !value && m == 1; /* a power of two already */
+  const bool rules_own = !value && m == 1; /* it is a power of two already */
   if (s.scale_log2 == MX_SCALE_LOG2_LOG2F && (up || s.scale_round == MX_SCALE_ROUND_DOWN) && !rules_own) {
     const float r = (float)v;
     if (r == 0) return MXD_LOG2_OF_ZERO;
@@ -181,7 +181,7 @@ MXH_DEVICE int mxd_round_exponent(const mxd_plan &p, double v, uint64_t index) {
   case MX_SCALE_ROUND_SR:
     return e + ((uint64_t)((m - 1) * 0x1p24) + (mxd_random(s.seed, MX_STREAM_SCALE, index) >> 8) >= 1u << 24);
   default:
-    return e + (m > 1.5 || (m == 1.5 && ((e + p.scale.bias) & 1))); /* to the even code */
+    return e + (m > 1.5 || (m == 1.5 && ((e + p.scale.bias) & 1))); /* ties go to the even code */
   }
 }
 
@@ -229,7 +229,7 @@ MXH_DEVICE mxd_scale mxd_cast(const mxd_plan &p, double v, uint64_t index) {
   return mxd_store(p, code);
 }
 
-/* scale.rule=even: half of the last kept bit of the encoding is added, the bits below are cleared. A power of two, or 0. */
+/* scale.rule=even: half of the last kept bit of the encoding is added, and the bits below it are cleared. The result is a power of two or 0. */
 MXH_DEVICE double mxd_even(const mxd_plan &p, double a) {
   const int dtype = p.spec.input_dtype, f16 = dtype == MX_INPUT_DTYPE_FLOAT16, emin = f16 ? -14 : -126;
   const int man = f16 ? 10 : dtype == MX_INPUT_DTYPE_BFLOAT16 ? 7 : 23;
@@ -242,11 +242,11 @@ MXH_DEVICE double mxd_even(const mxd_plan &p, double a) {
     }
     if (keep == man) return mxd_pow2(e);
   }
-  double m = a * mxd_pow2(-e); /* half up: does 1.m + half reach 2? */
+  double m = a * mxd_pow2(-e); /* half up: whether 1.m + half reaches 2 */
   return mxd_pow2(e + (m >= 2 - mxd_pow2(-keep - 1)));
 }
 
-/* The value that is rounded to the scale format. *carried: `even` took amax to 2^128. */
+/* The value that is rounded to the scale format. *carried: `even` rounded amax up to 2^128. */
 MXH_DEVICE double mxd_raw_scale(const mxd_plan &p, const mxd_stats &st, double amax, bool map_to_4, bool *carried) {
   const mx_spec &s = p.spec;
   const bool encode = s.scale_form == MX_SCALE_FORM_ENCODE, log2f = s.scale_log2 == MX_SCALE_LOG2_LOG2F;
@@ -290,7 +290,7 @@ MXH_DEVICE double mxd_raw_scale(const mxd_plan &p, const mxd_stats &st, double a
   return mxd_pow2(encode ? -e : e);
 }
 
-/* Factors of a chain's element and again. */
+/* Computes the factors of a chain's element and again. */
 MXH_DEVICE void mxd_factors(mxd_scale *s, const mxd_plan &p) {
   if (!p.uses_chain || s->how != MXD_USED) return;
   float vars[MXD_CHAIN_VARS];
@@ -300,7 +300,7 @@ MXH_DEVICE void mxd_factors(mxd_scale *s, const mxd_plan &p) {
   for (int i = 0; i < p.chain.again.n; i++) s->again[i] = mxd_eval(p.chain.again.factor[i], vars);
 }
 
-/* Scale of a block. Candidate 1 is map to 4. Returns the number of candidates that there are, 0 if the spec refuses the block. */
+/* The scale of a block. Candidate 1 maps to 4. Returns how many candidates there are, or 0 if the spec refuses the block. */
 MXH_DEVICE int mxd_block_scale(mxd_scale *out, const mxd_plan &p, const mxd_stats &st, int candidate) {
   double amax = st.amax;
   const bool tensor_nan =

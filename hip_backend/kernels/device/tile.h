@@ -1,4 +1,4 @@
-/** Quantises a tile of the source: SPEC 3.2 steps 5 to 11, one lane a tile. */
+/** Quantises a tile of the source (SPEC 3.2, steps 5 to 11), one tile in each lane. */
 #ifndef MXD_TILE_H
 #define MXD_TILE_H
 
@@ -7,9 +7,9 @@
 
 MXH_DEVICE float mxd_at(const mxd_source &x, uint64_t r, uint64_t c) { return x.at[(int64_t)r * x.row_step + (int64_t)c * x.col_step]; }
 
-/* Where a tile lies. A short one is filled with +0 along its columns; rows that it lacks are not there. */
+/* Where a tile lies. A short tile is filled up with +0 along its columns, but not with rows. */
 struct mxd_tile {
-  uint64_t band, tile, row, col, rows, cols; /* cols: present */
+  uint64_t band, tile, row, col, rows, cols; /* cols: those that the source has */
 };
 MXH_DEVICE mxd_tile mxd_tile_at(const mxd_plan &p, uint64_t index) {
   mxd_tile t;
@@ -44,7 +44,7 @@ MXH_DEVICE mxd_stats mxd_tile_stats(const mxd_plan &p, const mxd_source &x, cons
   return st;
 }
 
-/* Error of a candidate scale over the tile. */
+/* The error of a candidate scale over the tile. */
 MXH_DEVICE float mxd_tile_error(const mxd_plan &p, const mxd_source &x, const mxd_tile &t, const mxd_scale &s, mxh_ptr<const uint32_t> given) {
   const int kind = p.spec.select_error;
   const bool lanes = kind != MX_SELECT_ERROR_ABSMAX && p.spec.select_sum == MX_SELECT_SUM_TORCH16;
@@ -67,7 +67,7 @@ MXH_DEVICE float mxd_tile_error(const mxd_plan &p, const mxd_source &x, const mx
   return sum;
 }
 
-/* Levels 2 and 3 of HiFloat4: bits of micro, and by how much element i is divided. */
+/* Levels 2 and 3 of HiFloat4: the bits of micro, and what element i is divided by. */
 MXH_DEVICE uint32_t mxd_hif4_micro(const mxd_plan &p, const mxd_source &x, const mxd_tile &t, const mxd_scale &s) {
   if (s.how != MXD_USED || !mxd_finite(s.used) || s.used == 0) return 0;
   const double rec = mxd_to_bf16(mxd_quotient(1, s.used));
@@ -88,8 +88,8 @@ MXH_DEVICE uint32_t mxd_hif4_micro(const mxd_plan &p, const mxd_source &x, const
 }
 MXH_DEVICE double mxd_hif4_factor(uint32_t micro, uint32_t i) { return (double)(1u << ((micro >> (i / 8) & 1) + (micro >> (8 + i / 4) & 1))); }
 
-/* The largest of the numbers that the lanes of a block bring, in every lane. The block is a power of two of at most MXD_BLOCK_LARGEST lanes, and each of
- * them calls it, once in a kernel. */
+/* Gives every lane the largest of the numbers that the lanes of a block pass in. The block has a power of two of at most MXD_BLOCK_LARGEST
+ * lanes, all of which call this, once in a kernel. */
 enum { MXD_BLOCK_LARGEST = 256 };
 MXH_DEVICE uint32_t mxd_block_largest(uint32_t mine) {
   MXH_SHARED(uint32_t, most, MXD_BLOCK_LARGEST);

@@ -1,6 +1,6 @@
-/* Defines the few names of HIP's header that a plain kernel uses, for machines without ROCm: a .hip source is compiled for its device and its host
- * half by clang -x hip, or by a C++ compiler (MXH_HOST) for the CPU host runtime, lanes of a block in lock step where they shuffle or wait.
- * One-dimensional grids and blocks. Where ROCm is, its own header is used and this folder is on no path. */
+/* Defines the few names of HIP's header that a plain kernel uses, for machines without ROCm. A .hip source is compiled by clang -x hip for
+ * its device and its host half, or by a C++ compiler (MXH_HOST) for the CPU host runtime, where the lanes of a block meet when they shuffle
+ * or wait. Grids and blocks are one-dimensional. If ROCm is installed, its own header is used and this folder is not on the include path. */
 #ifndef HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 
@@ -51,14 +51,14 @@ __device__ inline void __syncthreads() {
 #define __device__
 #define __host__
 #define __shared__                                                                                                                             \
-  static /* blocks run one after another. Zero before the first, then what the last one left: reads of what was not written go unseen */
+  static /* blocks run one after another and find what the last one left (zeros at first), so reads of unwritten memory go unnoticed */
 #define __launch_bounds__(n)
 #define threadIdx (dim3(mxh_host::lane()->thread, 0, 0))
 #define blockIdx (dim3(mxh_host::lane()->block, 0, 0))
 #define blockDim (dim3(mxh_host::lane()->block_size, 1, 1))
 #define __shfl_xor(v, mask) mxh_host::shuffle(v, (mxh_host::lane()->thread % mxh_host::wave_lanes) ^ (mask), __FILE__, __LINE__)
 #define __syncthreads() mxh_host::barrier(__FILE__, __LINE__)
-extern "C" int mxh_hip_failed; /* device_plugin.cc: a failure is none that declines */
+extern "C" int mxh_hip_failed; /* a launch failed, which is not the same as declining a spec */
 struct mxh_hip_launch {
   const std::function<void()> *kernel;
   static void lane(const void *args) { (*static_cast<const mxh_hip_launch *>(args)->kernel)(); }
