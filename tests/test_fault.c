@@ -26,7 +26,11 @@ START_TEST(text_there_and_back) {
                                       "columns=0-127: rotation <- hadamard 32",
                                       "tail: block amax <- at least 1",
                                       "all: block amax <- times 0.9",
+                                      "all: tensor scale <- value 0.0123",
+                                      "blocks%2=1: scale store <- block xor 3",
+                                      "all: block amax <- percentile 50",
                                       "all: divisor <- as ue5m3",
+                                      "all: divisor <- as number e4m3",
                                       "all: layout <- scales twice in nv128x4"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -98,6 +102,13 @@ START_TEST(worked_by_hand) {
               {"negative: code <- value 0", {127, 126}, {0x07, 0x07}},
               {"all: code <- swap pairs", {127, 126}, {0x7A, 0x7C}},
               {"all: code <- sign of pair", {127, 126}, {0x2F, 0x4F}},
+              {"all: scale store <- row xor 1", {126, 127}, {0xA7, 0xC7}},
+              {"all: scale store <- row xor 2", {127, 126}, {0xA7, 0xC7}}, /* there is no row 2 */
+              {"all: divisor <- row xor 1", {127, 126}, {0xC7, 0xA5}},     /* 12 saturates, -2; 3 / 1, -1 */
+              {"all: code <- column xor 1", {127, 126}, {0x7A, 0x7C}},
+              {"all: divisor <- as e4m3", {127, 126}, {0x00, 0x80}}, /* byte 127 is NaN and gives 0; 126 is 448 */
+              {"all: divisor <- as number e4m3", {127, 126}, {0x80, 0x80}},
+              {"all: layout <- row xor 1", {126, 127}, {0xC7, 0xA7}},
               {"rows=1: layout <- row -1", {127, 127}, {0xA7, 0xA7}}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     mx_tensor t;
@@ -105,6 +116,37 @@ START_TEST(worked_by_hand) {
     for (size_t r = 0; r < 2; r++) {
       ck_assert_msg(t.scales[r] == rows[i].scale[r], "%s: scale %u", rows[i].fault, t.scales[r]);
       ck_assert_msg(t.codes[r * t.code_stride] == rows[i].code[r], "%s: codes %02X", rows[i].fault, t.codes[r * t.code_stride]);
+    }
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
+/* Blocks of 6, 3 and of 1, 1 under nvfp4-plain: T = 6 / 2688, 1 / 448. The first scale is 448 (126) and its elements are 6 (7) and 3 (5); the second is
+ * 448 / 6 = 74.7, as E4M3 72 (105), and its elements 448 / 72 = 6.2 are 6. */
+START_TEST(worked_tensor_scale) {
+  static const struct {
+    const char *fault;
+    uint8_t scale[2], code[2];
+  } rows[] = {{"rows=9: code <- abs", {126, 105}, {0x57, 0x77}},
+              {"all: tensor scale <- value 1", {56, 35}, {0x57, 0x77}},     /* scales 1 and 1/6, as E4M3 0.171875: 1 / 0.171875 = 5.8 is 6 */
+              {"all: tensor scale <- times 0.5", {126, 113}, {0x77, 0x77}}, /* 896 saturates: 12, 6; 149.3, as E4M3 144: 6.2 */
+              {"all: scale store <- block xor 1", {105, 126}, {0x57, 0x77}},
+              {"all: divisor <- block xor 1", {126, 105}, {0x77, 0x22}}}; /* 6 * 448 / 72 saturates, 18.7; 448 / 448 = 1 is 2 */
+  float x[32] = {6, 3};
+  x[16] = x[17] = 1;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    mx_spec spec;
+    mx_fault f;
+    mx_tensor t;
+    ck_assert_int_eq(mx_preset_find(&spec, "nvfp4-plain", NULL), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f, rows[i].fault, NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_OK);
+    ck_assert(t.tensor_scale == 6.0f / 2688.0f);
+    for (size_t k = 0; k < 2; k++) {
+      ck_assert_msg(t.scales[k] == rows[i].scale[k], "%s: scale %zu is %u", rows[i].fault, k, t.scales[k]);
+      ck_assert_msg(t.codes[8 * k] == rows[i].code[k], "%s: codes %zu are %02X", rows[i].fault, k, t.codes[8 * k]);
     }
     mx_tensor_free(&t);
   }
@@ -143,10 +185,13 @@ END_TEST
 
 /* A kernel with the fault is told so that the words give every byte, of another input too. */
 START_TEST(found_and_predicts) {
-  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},  {"ocp-mxfp4", "all: code <- sign of pair"},
-                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"}, {"nvfp4-plain", "all: input <- relu"},
-                                           {"ocp-mxfp4", "all: divisor <- row -1"},           {"ocp-mxfp4", "all: rotation <- sequency 16"},
-                                           {"nvfp4-plain", "rows=0: tensor amax <- only"}};
+  static const char *const kernels[][2] = {
+      {"ocp-mxfp4", "rows%4=3: scale store <- row -1"},  {"ocp-mxfp4", "all: code <- sign of pair"},
+      {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"}, {"nvfp4-plain", "all: input <- relu"},
+      {"ocp-mxfp4", "all: divisor <- row -1"},           {"ocp-mxfp4", "all: rotation <- sequency 16"},
+      {"nvfp4-plain", "rows=0: tensor amax <- only"},    {"nvfp4-plain", "all: tensor scale <- value 0.05"},
+      {"ocp-mxfp4", "all: scale store <- row xor 1"},    {"ocp-mxfp4", "all: code <- column xor 16"},
+      {"mxfp4-ue5m3", "all: divisor <- as number e4m3"}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);
@@ -285,6 +330,7 @@ int main(void) {
   tcase_add_test(c, text_there_and_back);
   tcase_add_test(c, text_that_is_wrong);
   tcase_add_test(c, worked_by_hand);
+  tcase_add_test(c, worked_tensor_scale);
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
   tcase_add_test(c, rivals_are_said);

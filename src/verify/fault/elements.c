@@ -53,9 +53,11 @@ static double divided(const fault_run *r, const fault_block *b, float x) {
   switch (f->op) {
   case MX_FAULT_DIVISOR_ZERO:
     return x == 0 ? (double)x : copysign(1e300, (double)x);
-  case MX_FAULT_DIVISOR_AS: {
+  case MX_FAULT_DIVISOR_AS:
+  case MX_FAULT_DIVISOR_AS_NUMBER: {
     const mx_format *as = mxi_fault_format(f->format);
-    const double sf = mx_decode(as, as->sign_bits ? s->code & ((1u << (as->bits - 1)) - 1) : s->code);
+    double sf = mx_decode(as, as->sign_bits ? s->code & ((1u << (as->bits - 1)) - 1) : s->code);
+    if (f->op == MX_FAULT_DIVISOR_AS_NUMBER && !isfinite(sf)) sf = mx_format_max(as);
     if (!p->has_tensor_scale) return limited((double)x / sf);
     return limited((double)(x / ((float)sf * t)));
   }
@@ -100,11 +102,12 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
     const int stage = mx_fault_row_at(f->op)->stage;
     if (stage == MX_STAGE_DIVISOR && mxi_fault_block_in(r, &f->region, d, a)) {
       b->divisor = f;
-      const ptrdiff_t to_row = (ptrdiff_t)d + (ptrdiff_t)f->number, to_block = (ptrdiff_t)a + (ptrdiff_t)f->number;
       mx_block_stats st = r->stats[k];
       mx_block_scale other;
-      if (f->op == MX_FAULT_DIVISOR_ROW && to_row >= 0 && (size_t)to_row < r->down) code = r->used[(size_t)to_row * r->across + a];
-      if (f->op == MX_FAULT_DIVISOR_BLOCK && to_block >= 0 && (size_t)to_block < r->across) code = r->used[d * r->across + (size_t)to_block];
+      const int of_row = f->op == MX_FAULT_DIVISOR_ROW || f->op == MX_FAULT_DIVISOR_ROW_XOR,
+                of_block = f->op == MX_FAULT_DIVISOR_BLOCK || f->op == MX_FAULT_DIVISOR_BLOCK_XOR;
+      const size_t row_of = of_row ? mxi_fault_other(f, d, r->down) : d, block_of = of_block ? mxi_fault_other(f, a, r->across) : a;
+      if (row_of != d || block_of != a) code = r->used[row_of * r->across + block_of];
       if (f->op == MX_FAULT_DIVISOR_PLUS) code = (uint32_t)((double)code + f->number) & ((1u << r->plan.scale->bits) - 1);
       st.amax = st.amax_finite = st.amax_finite * (float)f->number;
       if (f->op == MX_FAULT_DIVISOR_AMAX_TIMES && !mxi_block_scale_find(&other, &r->plan, &st, 0, k)) code = other.code;

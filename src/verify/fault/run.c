@@ -43,8 +43,28 @@ static float error_of(const fault_run *r, size_t d, size_t a, int map_to_4) {
   return sum;
 }
 
-mx_status mxi_fault_set_amax(fault_run *r, float amax) {
+void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
+  *out = *p;
+  out->spec.tensor_given = 1;
+  out->spec.tensor_given_value = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
+  mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
+  out->spec = p->spec;
+  out->tensor_scale = p->tensor_scale;
+}
+
+/* The tensor's numbers from its maximum. With a fault of the tensor scale all but the stored one are those of another tensor scale. */
+static void set_tensor(fault_run *r, float amax) {
+  r->plan.norm = r->norm;
   mxi_plan_set_amax(&r->plan, r->amax = amax);
+  for (size_t i = 0; i < r->n_faults && r->plan.has_tensor_scale && !r->spec.tensor_given; i++)
+    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR) {
+      const mx_plan stored = r->plan;
+      mxi_fault_give_tensor(&r->plan, &stored, &r->faults[i]);
+    }
+}
+
+mx_status mxi_fault_set_amax(fault_run *r, float amax) {
+  set_tensor(r, amax);
   const int two = r->spec.select == MX_SELECT_FOURSIX;
   for (size_t k = 0; k < r->down * r->across; k++) {
     if (two) {
@@ -89,6 +109,7 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
   run.nibble = MX_NIBBLE_LOW_FIRST;
   if (!status) status = mxi_plan_init(&r->plan, &run, rows, cols, err);
   r->spec = run;
+  r->norm = r->plan.norm;
   r->plain = plain;
   if (status) return status;
   read_stats(r);
@@ -156,19 +177,15 @@ static int used_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   return 0;
 }
 
-/* The entry of the block that lies so far away from block (d, a); at the ends its own. */
-static uint32_t from(const fault_run *r, const uint32_t *codes, size_t d, size_t a, ptrdiff_t rows, ptrdiff_t blocks) {
-  const ptrdiff_t row = (ptrdiff_t)d + rows, block = (ptrdiff_t)a + blocks;
-  const int inside = row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across;
-  return inside ? codes[(size_t)row * r->across + (size_t)block] : codes[d * r->across + a];
-}
-
 /* Faults that take another block's code. */
-static void move(fault_run *r, const mx_fault *f, uint32_t *codes, ptrdiff_t rows, ptrdiff_t blocks) {
+static void move(fault_run *r, const mx_fault *f, uint32_t *codes, int of_rows) {
+  const uint32_t *from = r->room.blocks;
   memcpy(r->room.blocks, codes, r->down * r->across * sizeof *codes);
   for (size_t d = 0; d < r->down; d++)
-    for (size_t a = 0; a < r->across; a++)
-      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from(r, r->room.blocks, d, a, rows, blocks);
+    for (size_t a = 0; a < r->across; a++) {
+      const size_t row = of_rows ? mxi_fault_other(f, d, r->down) : d, block = of_rows ? a : mxi_fault_other(f, a, r->across);
+      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from[row * r->across + block];
+    }
 }
 
 static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, const uint32_t *stored) {
@@ -198,15 +215,15 @@ int mxi_fault_scales(fault_run *r, uint32_t *stored) {
       if (used_of(r, &r->used[d * r->across + a], d, a)) return 1;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, (ptrdiff_t)f->number, 0);
-    if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0, (ptrdiff_t)f->number);
+    if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, 1);
+    if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0);
   }
   memcpy(stored, r->used, r->down * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_STORE) continue;
-    if (f->op == MX_FAULT_STORE_ROW) move(r, f, stored, (ptrdiff_t)f->number, 0);
-    if (f->op == MX_FAULT_STORE_BLOCK) move(r, f, stored, 0, (ptrdiff_t)f->number);
+    if (f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR) move(r, f, stored, 1);
+    if (f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR) move(r, f, stored, 0);
     for (size_t d = 0; d < r->down; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
@@ -233,9 +250,9 @@ static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_
     const size_t first = c / r->block_cols * r->block_cols, width = r->cols - first < r->block_cols ? r->cols - first : r->block_cols;
     const ptrdiff_t turn = ((ptrdiff_t)(c - first) + (ptrdiff_t)f->number % (ptrdiff_t)width + (ptrdiff_t)width) % (ptrdiff_t)width;
     const uint8_t rolled = old[first + (size_t)turn];
-    const uint8_t pair = code_from(r, old, c, c % 2 ? -1 : 1), away = code_from(r, old, c, (ptrdiff_t)f->number);
+    const uint8_t pair = code_from(r, old, c, c % 2 ? -1 : 1), away = old[mxi_fault_other(f, c, r->cols)];
     if (f->op == MX_FAULT_CODE_SWAP) row[c] = pair;
-    if (f->op == MX_FAULT_CODE_COLUMN) row[c] = away;
+    if (f->op == MX_FAULT_CODE_COLUMN || f->op == MX_FAULT_CODE_COLUMN_XOR) row[c] = away;
     if (f->op == MX_FAULT_CODE_REVERSE) row[c] = code_from(r, old, c, (ptrdiff_t)(group - 1) - 2 * (ptrdiff_t)(c % group));
     if (e->kind == MX_KIND_INT) continue;
     if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)((row[c] & ~sign) | (away & sign));
@@ -257,7 +274,7 @@ void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales,
     for (size_t i = 0; i < r->n_faults; i++) {
       const int op = r->faults[i].op;
       if (op != MX_FAULT_CODE_SWAP && op != MX_FAULT_CODE_COLUMN && op != MX_FAULT_CODE_REVERSE && op != MX_FAULT_CODE_SIGN_OF &&
-          op != MX_FAULT_CODE_SIGN_ROLLED && op != MX_FAULT_CODE_SIGN_OF_PAIR)
+          op != MX_FAULT_CODE_SIGN_ROLLED && op != MX_FAULT_CODE_SIGN_OF_PAIR && op != MX_FAULT_CODE_COLUMN_XOR)
         continue;
       for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
         exchange(r, &r->faults[i], codes + row * r->cols, r->room.elements, row);
@@ -294,8 +311,7 @@ static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
 
 /* Applies the faults by which blocks hold the contents of another place, or nothing. */
 static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint32_t *stored) {
-  const ptrdiff_t by = (ptrdiff_t)f->number, by_rows = f->op != MX_FAULT_LAYOUT_BLOCK ? by : 0,
-                  by_blocks = f->op == MX_FAULT_LAYOUT_BLOCK ? by : 0;
+  const int of_blocks = f->op == MX_FAULT_LAYOUT_BLOCK || f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
   const int zero = f->op == MX_FAULT_LAYOUT_ZERO || f->op == MX_FAULT_LAYOUT_CODES_ZERO,
             scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
   memcpy(r->room.blocks, stored, r->down * r->across * sizeof *stored);
@@ -303,14 +319,14 @@ static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint
   for (size_t d = 0; d < r->down; d++)
     for (size_t a = 0; a < r->across; a++) {
       if (!mxi_fault_block_in(r, &f->region, d, a)) continue;
-      const ptrdiff_t row = (ptrdiff_t)d + by_rows, block = (ptrdiff_t)a + by_blocks;
+      const size_t row = of_blocks ? d : mxi_fault_other(f, d, r->down), block = of_blocks ? mxi_fault_other(f, a, r->across) : a;
       if (zero) {
         for (size_t y = d * r->block_rows; y < r->rows && y < (d + 1) * r->block_rows; y++)
           for (size_t x = a * r->block_cols; x < r->cols && x < (a + 1) * r->block_cols; x++) codes[y * r->cols + x] = 0;
         if (scales) stored[d * r->across + a] = 0;
-      } else if (row >= 0 && (size_t)row < r->down && block >= 0 && (size_t)block < r->across) {
-        move_block(r, codes, r->room.elements, d, a, (size_t)row, (size_t)block);
-        if (scales) stored[d * r->across + a] = r->room.blocks[(size_t)row * r->across + (size_t)block];
+      } else {
+        move_block(r, codes, r->room.elements, d, a, row, block);
+        if (scales) stored[d * r->across + a] = r->room.blocks[row * r->across + block];
       }
     }
 }

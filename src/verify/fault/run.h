@@ -20,6 +20,7 @@ typedef struct fault_run {
   uint32_t *plain;       /* each block: code that the spec gives x, without the faults of later stages */
   uint32_t *used;        /* each block: code that the elements are divided by */
   float amax;            /* of the tensor */
+  double norm;           /* the plan's, for the tensor scale that is stored */
   struct {               /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
     uint32_t *blocks;
     uint8_t *bytes, *elements;
@@ -51,6 +52,16 @@ static inline int mxi_region_of_elements(const mx_region *r) {
   return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS;
 }
 
+/** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many; its own
+ *  beyond the ends. */
+static inline size_t mxi_fault_other(const mx_fault *f, size_t at, size_t n) {
+  const int exchanged = f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_DIVISOR_ROW_XOR ||
+                        f->op == MX_FAULT_DIVISOR_BLOCK_XOR || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_LAYOUT_ROW_XOR ||
+                        f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
+  const size_t by = (size_t)(ptrdiff_t)f->number, to = exchanged ? at ^ by : at + by; /* a negative number wraps to one beyond the end */
+  return to < n ? to : at;
+}
+
 /** The f-th of the formats that a fault may name: elements, then scales. */
 const mx_format *mxi_fault_format(int f);
 /** x rounded to format f: to nearest even, saturating. */
@@ -61,6 +72,8 @@ mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *e
 /* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax. */
 float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before);
 mx_status mxi_fault_tensor_amax(fault_run *r);
+/* The plan of a kernel whose arithmetic has the tensor scale of fault f; what it stores is that of p. */
+void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f);
 /* The code of one element: its division, rounding and what follows, with the faults of those stages. */
 struct fault_block;
 uint32_t mxi_fault_element(const fault_run *r, const struct fault_block *b, size_t row, size_t col);

@@ -155,10 +155,11 @@ mx_status mx_fault_parse(mx_fault *out, const char *text, mx_error *err) {
   int at = 0;
   while (at < MX_STAGE_COUNT && (strlen(stages[at]) != length || strncmp(stages[at], stage, length) != 0)) at++;
   if (at == MX_STAGE_COUNT)
-    return mx_fail(err, MX_ERR_ARG,
-                   "fault: stage '%.*s': expected input, rotation, tensor amax, block amax, scale rounding, scale store, divisor, "
-                   "clamp, element rounding, code or layout",
-                   (int)length, stage);
+    return mx_fail(
+        err, MX_ERR_ARG,
+        "fault: stage '%.*s': expected input, rotation, tensor amax, tensor scale, block amax, scale rounding, scale store, divisor, "
+        "clamp, element rounding, code or layout",
+        (int)length, stage);
   char copy[MX_FAULT_TEXT];
   snprintf(copy, sizeof copy, "%s", op);
   for (n = strlen(copy); n && strchr(" \t", copy[n - 1]); n--) copy[n - 1] = 0;
@@ -198,13 +199,16 @@ static size_t print_interval(char *out, size_t size, const mx_region *r) {
   return (size_t)snprintf(out, size, "%" PRIu64 "-%" PRIu64, r->first, r->last);
 }
 
+/* Numbers below this one, and down to 1 by it, have no exponent: 50, not 5e+01. */
+static const double PLAIN = 1e5;
+
 static void print_argument(char out[64], const mx_fault *f) {
   const int arg = rows[f->op].arg;
   *out = 0;
   if (arg == MX_FAULT_ARG_NUMBER)
     for (int digits = 1; digits <= 17; digits++) { /* as few as give it again */
       snprintf(out, 64, "%.*g", digits, f->number);
-      if (strtod(out, NULL) == f->number) break;
+      if (strtod(out, NULL) == f->number && (!strchr(out, 'e') || fabs(f->number) >= PLAIN || fabs(f->number) * PLAIN < 1)) break;
     }
   if (arg == MX_FAULT_ARG_COUNT) snprintf(out, 64, "%.0f", f->number);
   if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, 64, "%s", mxi_fault_format(f->format)->name);

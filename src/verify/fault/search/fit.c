@@ -174,6 +174,32 @@ int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
   return 0;
 }
 
+/* The code of a block's scale under the tensor scale that a fault computes with. */
+static int64_t tensor_scale_given(const void *self, float constant) {
+  block_cell c = *(const block_cell *)self;
+  const fault_run *r = &c.v->r;
+  const size_t k = c.d * r->across + c.a;
+  mx_plan p;
+  uint32_t code = 0;
+  c.f.number = (double)constant;
+  mxi_fault_give_tensor(&p, &r->plan, &c.f);
+  return mxi_block_scale_code(&code, &p, &r->stats[k], 0, k) ? -1 : (int64_t)code;
+}
+
+int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v) {
+  const fault_run *r = &v->r;
+  const float own = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? 1 : r->plan.tensor_scale;
+  if (!v->scales_wrong || !(own > 0) || isinf(own) || (v->s->has_tensor_scale && v->s->tensor_scale != r->plan.tensor_scale)) return 0;
+  range in = {bits_of(own * 0x1p-30f), bits_of(own * 0x1p30f)};
+  for (size_t k = 0; k < r->down * r->across; k++) {
+    const block_cell c = {v, *f, k / r->across, k % r->across};
+    if (r->stats[k].amax_finite == 0 || r->stats[k].has_nan || r->stats[k].has_inf) continue;
+    const int rises = tensor_scale_given(&c, of_bits(in.lo)) <= tensor_scale_given(&c, of_bits(in.hi)) ? 1 : -1;
+    if (!narrow(&in, tensor_scale_given, &c, (int64_t)v->seen[k], rises)) return 0;
+  }
+  return plainest(&f->number, in, bits, 0);
+}
+
 /* ---- elements */
 
 typedef struct element_cell {

@@ -13,5 +13,7 @@ int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong);
 
 /** Fits a number that takes the place of max|X|, from the stored tensor scale: the plainest that gives it. */
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v);
+/** Fits the tensor scale that the scales of the blocks were computed with, where the stored one is that of the spec. */
+int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v);
 
 #endif

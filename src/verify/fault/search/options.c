@@ -70,6 +70,8 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
+  add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
+  add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
   for (size_t n = 1; n < rows; n *= 2)
     if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
   for (size_t n = 2; n <= 8; n *= 2) {
@@ -121,6 +123,8 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
   EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);
   EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
+  EACH(l, MX_FAULT_STORE_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
+  EACH(l, MX_FAULT_STORE_BLOCK_XOR, 1, 2, 4);
   EACH(l, MX_FAULT_STORE_VALUE, 0, 127, 255, 254, 56, 1, 120);
   add(l, MX_FAULT_STORE_FLUSH, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
@@ -131,10 +135,13 @@ static void scales(list *l, const mx_spec *spec) {
 static void divisors(list *l) {
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
   EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
+  add(l, MX_FAULT_DIVISOR_ROW_XOR, 1);
+  EACH(l, MX_FAULT_DIVISOR_BLOCK_XOR, 1, 2);
   EACH(l, MX_FAULT_DIVISOR_PLUS, 1, -1);
   add(l, MX_FAULT_DIVISOR_ZERO, 0);
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
-  for (size_t i = 0; i < sizeof read / sizeof *read; i++) add_format(l, MX_FAULT_DIVISOR_AS, read[i]);
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    add_format(l, MX_FAULT_DIVISOR_AS, read[i]), add_format(l, MX_FAULT_DIVISOR_AS_NUMBER, read[i]);
   static const int plain[] = {MX_FAULT_DIVISOR_FLUSH,           MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,
                               MX_FAULT_DIVISOR_RCP_F16,         MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,
                               MX_FAULT_DIVISOR_UNROUNDED_TIMES, MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE,
@@ -163,15 +170,21 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_CODE_SIGN_ROLLED, -1, 1);
   EACH(l, MX_FAULT_CODE_REVERSE, 4, 8, 16, 32);
   EACH(l, MX_FAULT_CODE_COLUMN, -1, 1, -2, 2);
+  EACH(l, MX_FAULT_CODE_COLUMN_XOR, 2, 4, 8, 16, 32);
   EACH(l, MX_FAULT_CODE_VALUE, 0);
 }
 
 static void layouts(list *l) {
   for (double n = 1; n <= 256; n *= 2) add(l, MX_FAULT_LAYOUT_ROW, -n), add(l, MX_FAULT_LAYOUT_ROW, n), add(l, MX_FAULT_LAYOUT_CODES_ROW, -n);
   EACH(l, MX_FAULT_LAYOUT_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_LAYOUT_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
+  EACH(l, MX_FAULT_LAYOUT_BLOCK_XOR, 1, 2);
   add(l, MX_FAULT_LAYOUT_CODES_ZERO, 0);
   add(l, MX_FAULT_LAYOUT_ZERO, 0);
-  for (int k = 1; k < MX_LAYOUT_COUNT; k++) add(l, MX_FAULT_LAYOUT_SWIZZLE_TWICE, 0)->fault.format = k; /* once is a layout, not a fault */
+  for (int k = 1; k < MX_LAYOUT_COUNT; k++) {
+    add_format(l, MX_FAULT_LAYOUT_SWIZZLE, k);
+    add_format(l, MX_FAULT_LAYOUT_SWIZZLE_TWICE, k);
+  }
 }
 
 size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols) {

@@ -351,14 +351,15 @@ static void explain_early(hunt *h, const base *b, view *plain) {
   uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->e->until.lack);
   findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
   const mx_sample *s = plain->s;
-  const size_t n = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_TENSOR_AMAX, &b->spec, plain->rows, s->cols) : 0;
+  const size_t n = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_TENSOR, &b->spec, plain->rows, s->cols) : 0;
   if (state && found) mxi_view_all_codes(plain);
   for (size_t i = 0; i < n && state && found && !effort_over(h->e); i++) {
     mx_fault f = o[i].fault;
     const int stage = mx_fault_row_at(f.op)->stage;
     double bits = 4;
-    if (stage == MX_STAGE_TENSOR_AMAX && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
+    if ((stage == MX_STAGE_TENSOR_AMAX || stage == MX_STAGE_TENSOR) && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
+    if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
     if (o[i].fit == FIT_CODES && !mxi_fit_codes(&f, &bits, plain, 1)) continue;
     if (o[i].fit == FIT_SCALES && plain->r.plan.has_tensor_scale) {
       if (!mxi_fit_tensor(&f, &bits, plain)) continue;
