@@ -46,7 +46,7 @@ static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *
 
 static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size_t cols, size_t i0, size_t j0, void *d, const void *c) {
   for (size_t i = 0; i < rows; i++) {
-    if (mxi_gemm_combine_row(plan, (float *)d + mxg_d_at(plan, i0 + i, j0), acc + i * L, cols)) continue;
+    if (mxi_gemm_combine_row(plan, (float *)d + mxg_d_at(plan, i0 + i, j0), acc + i * L, j0, cols)) continue;
     for (size_t j = 0; j < cols; j++) mxg_put(plan, d, c, i0 + i, j0 + j, acc[i * L + j]);
   }
 }

@@ -70,19 +70,24 @@ static size_t columns_of(const mxg_dense_part *x, size_t m) { return x->p->part 
 
 /* Where no tile brings the start: +0 ... */
 static void zero(const mxg_dense_part *x) {
-  for (size_t m = x->m0; m < x->m1; m++)
-    for (size_t n = x->n0; n < columns_of(x, m); n++) x->d[m * x->p->ldd + n] = 0;
+  for (size_t m = x->m0; m < x->m1; m++) {
+    const size_t end = columns_of(x, m);
+    if (end > x->n0) memset(x->d + m * x->p->ldd + x->n0, 0, (end - x->n0) * sizeof *x->d);
+  }
 }
 
 /* ... and the end: bias, and the one NaN. */
 static void finish(const mxg_dense_part *x) {
   static const uint32_t nan_bits = 0x7FC00000;
-  for (size_t m = x->m0; m < x->m1; m++)
-    for (size_t n = x->n0; n < columns_of(x, m); n++) {
-      float *d = x->d + m * x->p->ldd + n;
-      if (x->p->bias) *d += x->p->bias[n];
-      if (*d != *d) memcpy(d, &nan_bits, sizeof nan_bits);
-    }
+  float nan;
+  memcpy(&nan, &nan_bits, sizeof nan);
+  for (size_t m = x->m0; m < x->m1; m++) {
+    float *restrict d = x->d + m * x->p->ldd;
+    const size_t end = columns_of(x, m);
+    for (size_t n = x->n0; n < end && x->p->bias; n++) d[n] += x->p->bias[n];
+#pragma omp simd
+    for (size_t n = x->n0; n < end; n++) d[n] = d[n] == d[n] ? d[n] : nan;
+  }
 }
 
 /* Rows of tiles [tile0, tile1) with all columns of the block. */

@@ -13,24 +13,27 @@ float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias) {
   return d;
 }
 
-/* acc * t; a NaN is the canonical one. */
-static inline __attribute__((always_inline)) void times(float *restrict d, const float *restrict acc, float t, size_t n) {
+/* acc * t, and + bias where there is one; a NaN is the canonical one. */
+static inline __attribute__((always_inline)) void times(float *restrict d, const float *restrict acc, float t, const float *restrict bias,
+                                                        size_t n) {
   static const uint32_t canonical = 0x7FC00000;
   float nan;
   memcpy(&nan, &canonical, sizeof nan);
   for (size_t j = 0; j < n; j++) {
-    const float x = acc[j] * t;
+    const float product = acc[j] * t, x = bias ? product + bias[j] : product;
     d[j] = x == x ? x : nan;
   }
 }
 
-int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n) {
-  if (plan->beta != 0 || plan->o.bias || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
-  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g;
-  if (n == MXG_LANES) /* a constant number: vectors */
-    times(d, acc, t, MXG_LANES);
+int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t j0, size_t n) {
+  if (plan->beta != 0 || (plan->o.bias && plan->o.bias_of_rows) || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
+  const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g, *bias = plan->o.bias ? plan->o.bias + j0 : NULL;
+  if (n == MXG_LANES && bias) /* a constant number: vectors */
+    times(d, acc, t, bias, MXG_LANES);
+  else if (n == MXG_LANES)
+    times(d, acc, t, NULL, MXG_LANES);
   else
-    times(d, acc, t, n);
+    times(d, acc, t, bias, n);
   return 1;
 }
 

@@ -123,8 +123,9 @@ void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int 
 
 /** What follows the sum, up to the rounding to the output type. */
 float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias);
-/** A row of binary32 outputs without C and bias, combined and stored; 0 if the plan asks for more. d need not be aligned to a vector. */
-int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t n);
+/** A row of binary32 outputs from column j0 on without C and a bias of rows, combined and stored; 0 if the plan asks for more. d need not be
+ *  aligned to a vector. */
+int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t j0, size_t n);
 /** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
 void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x);
 float mxi_gemm_load(const void *from, size_t index, mx_dtype dtype);
