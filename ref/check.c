@@ -58,7 +58,8 @@ mx_status ref_spec_check(const mx_spec *spec, mx_error *err) {
   NO(!norm && spec->tensor_given, "tensor.given needs a tensor.norm");
   NO(spec->tensor_given && num_float(spec->tensor_given_value).sign && !num_is_nan(num_float(spec->tensor_given_value)),
      "tensor.given is a magnitude");
-  NO(norm && elem->kind == MX_KIND_NONE, "elem=none has no tensor scale: no tensor.norm");
+  NO(norm && elem->kind == MX_KIND_NONE, "elem=none, bf16 have no tensor scale: no tensor.norm");
+  NO(spec->elem == MX_ELEM_BFLOAT16 && spec->elem_round != MX_ROUND_RNE, "elem=bf16 rounds to nearest even: no elem.round");
   NO(norm && !chained && (spec->scale_arith != MX_SCALE_ARITH_EXACT || spec->elem_arith != MX_ELEM_ARITH_EXACT),
      "outside a chain a tensor scale goes with exact arithmetic");
   NO(encode && norm == MX_TENSOR_NORM_NV, "tensor.norm=nv needs scale.form=decode");

@@ -77,7 +77,7 @@ static double slope(const mx_linear_recipe *r, int kind, const double *grid, int
 double ref_qprime(const mx_linear_recipe *r, int elem, double v) {
   const double lo = real(r->grad_qprime_lo, 0.5), hi = real(r->grad_qprime_hi, 1e4);
   double grid[256];
-  if (r->grad_qprime == MX_QPRIME_STE || elem == MX_ELEM_NONE || v != v) return 1;
+  if (r->grad_qprime == MX_QPRIME_STE || ref_elem_format(elem)->kind == MX_KIND_NONE || v != v) return 1;
   const int n = values(grid, ref_elem_format(elem));
   const double most = grid[n - 1];
   if (r->grad_mask == MX_GRAD_MASK_GRAPHCORE && v < most) return 1;

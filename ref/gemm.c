@@ -224,7 +224,7 @@ mx_status ref_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spe
   (void)err;
   const size_t batch = o->batch ? o->batch : 1, M = a->rows / batch, N = b->rows / batch, ldc = o->ldc ? o->ldc : N;
   size_t rows, block;
-  if (a_spec->elem != MX_ELEM_NONE)
+  if (ref_elem_format(a_spec->elem)->kind != MX_KIND_NONE)
     ref_block_of(a_spec, a, &rows, &block);
   else
     ref_block_of(b_spec, b, &rows, &block);

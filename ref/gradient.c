@@ -11,7 +11,8 @@
 static int of_scales(const mx_linear_recipe *r) { return r->grad_config != MX_GRAD_STE || r->grad_tensor != MX_GRAD_TENSOR_IGNORE; }
 
 int ref_gradient_acts(const mx_linear_recipe *r, int q) {
-  if (r->q[q].elem == MX_ELEM_NONE || (r->grad_operands == MX_GRAD_OF_X && q != MX_Q1) || (r->grad_operands == MX_GRAD_OF_W && q != MX_Q2))
+  if (ref_elem_format(r->q[q].elem)->kind == MX_KIND_NONE || (r->grad_operands == MX_GRAD_OF_X && q != MX_Q1) ||
+      (r->grad_operands == MX_GRAD_OF_W && q != MX_Q2))
     return 0;
   return r->grad_qprime != MX_QPRIME_STE || r->grad_trust_mask != 0 || of_scales(r);
 }

@@ -125,6 +125,9 @@ static mx_status quantise(operand *o, const mx_linear *l, int q, matrix x, mx_er
   return status;
 }
 
+/* No codes and no scales. */
+static int is_plain_spec(const mx_spec *s) { return ref_elem_format(s->elem)->kind == MX_KIND_NONE; }
+
 static int is_raw(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }
 
 static int is_plain(const mx_linear_recipe *r, int p) { return r->off[p] || (is_raw(&r->q[2 * p]) && is_raw(&r->q[2 * p + 1])); }
@@ -135,8 +138,8 @@ static mx_status multiply(matrix *d, const mx_linear_recipe *r, int plain, opera
   mx_gemm_options o = {.model = plain ? MX_GEMM_F32_SEQ : r->model, .fused = plain ? NULL : r->fused, .bias = bias};
   float alpha = 1;
   if (!plain) {
-    const double pa = a->spec.elem == MX_ELEM_NONE || a->spec.elem_prescale == 0 ? 1 : a->spec.elem_prescale;
-    const double pb = b->spec.elem == MX_ELEM_NONE || b->spec.elem_prescale == 0 ? 1 : b->spec.elem_prescale;
+    const double pa = is_plain_spec(&a->spec) || a->spec.elem_prescale == 0 ? 1 : a->spec.elem_prescale;
+    const double pb = is_plain_spec(&b->spec) || b->spec.elem_prescale == 0 ? 1 : b->spec.elem_prescale;
     alpha = (float)(1 / (pa * pb));
   }
   o.alpha = &alpha;
@@ -178,7 +181,7 @@ static mx_status forward_made(matrix *out, mx_spec *how, operand *codes, const m
   *out = matrix_new(codes->tensor.rows, codes->tensor.cols);
   status = out->at ? ref_dequantize(out->at, out->cols, &codes->tensor, how, NULL) : MX_ERR_NOMEM;
   for (size_t i = 0; i < out->rows * out->cols && !status; i++)
-    if (how->elem != MX_ELEM_NONE && how->elem_prescale != 0) out->at[i] = (float)((double)out->at[i] / (double)how->elem_prescale);
+    if (!is_plain_spec(how) && how->elem_prescale != 0) out->at[i] = (float)((double)out->at[i] / (double)how->elem_prescale);
   return status;
 }
 
@@ -251,7 +254,7 @@ static mx_status turned(operand *o, const operand *from) {
 
 static int is_square(const mx_spec *s) {
   const int rows = s->block_rows ? s->block_rows : 1, cols = s->block_cols ? s->block_cols : 32;
-  return rows == cols && rows != MX_BLOCK_WHOLE && !s->had_size && s->elem != MX_ELEM_NONE && s->scale_rule != MX_SCALE_RULE_HIF4;
+  return rows == cols && rows != MX_BLOCK_WHOLE && !s->had_size && !is_plain_spec(s) && s->scale_rule != MX_SCALE_RULE_HIF4;
 }
 
 /* Each row back through the rotation of the forward pass. */

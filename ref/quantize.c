@@ -12,7 +12,7 @@ static mx_status prepare_row(float *row, const float *src, size_t cols, const mx
     if (spec->input_dtype == MX_INPUT_DTYPE_BFLOAT16) x = num_round(x, NUM_BF16);
     if (spec->input_dtype == MX_INPUT_DTYPE_FLOAT16) x = num_round(x, NUM_F16);
     if (spec->flush == MX_SWITCH_ON && x.kind == NUM_FINITE && x.exp < -126) x = num_zero(x.sign);
-    row[c] = num_is_nan(x) ? src[c] : num_to_float(x); /* a NaN keeps its payload: elem=none shows it */
+    row[c] = num_is_nan(x) ? src[c] : num_to_float(x); /* a NaN keeps its payload: elem=none and bf16 show it */
   }
   if (spec->had_size == 0) return MX_OK;
   return ref_hadamard(row, cols, row, 1, cols, cols, spec->had_size, spec->had_sign, spec->had_signs, spec->seed);
@@ -173,7 +173,7 @@ static mx_status run(work *w, mx_error *err) {
   const ref_plan *plan = w->plan;
   mx_tensor *t = w->out;
   const size_t n = plan->block_rows * plan->block_cols;
-  const int has_codes = plan->elem->kind != MX_KIND_NONE; /* elem=none: the values themselves */
+  const int has_codes = plan->elem->kind != MX_KIND_NONE; /* elem=none, bf16: the values themselves */
   if (!(w->elements = malloc((n + 1) * sizeof *w->elements))) return MX_ERR_NOMEM;
   for (int k = 0; k < 2; k++)
     if (!(w->values[k] = malloc((n + 1) * sizeof **w->values)) || !(w->codes[k] = malloc((n + 64) * sizeof **w->codes))) return MX_ERR_NOMEM;
@@ -191,7 +191,11 @@ static mx_status run(work *w, mx_error *err) {
   if (has_codes)
     pack(t, w->unpacked, plan);
   else
-    for (size_t i = 0; i < t->rows * t->cols; i++) memcpy(t->codes + 4 * i, &w->x[i], 4);
+    for (size_t i = 0; i < t->rows * t->cols; i++) {
+      const num v = num_float(w->x[i]);
+      const float stored = plan->spec->elem == MX_ELEM_BFLOAT16 && !num_is_nan(v) ? num_to_float(num_round(v, NUM_BF16)) : w->x[i];
+      memcpy(t->codes + 4 * i, &stored, 4);
+    }
   return MX_OK;
 }
 

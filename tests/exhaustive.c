@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
   uint64_t differ = 0;
   const double t = now();
   size_t done = 0, ran = 0;
-  const size_t all = (MX_ELEM_COUNT - 1 + MX_SCALE_COUNT - 2) * 8;
+  const size_t all = (MX_ELEM_COUNT - 2 + MX_SCALE_COUNT - 2) * 8;
   for (int i = 0; PHASE("encode") && i < MX_ELEM_COUNT + MX_SCALE_COUNT; i++) {
     const mx_format *f = i < MX_ELEM_COUNT ? mx_elem_format(i) : mx_scale_format(i - MX_ELEM_COUNT);
     const int repeated =

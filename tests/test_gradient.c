@@ -129,9 +129,10 @@ START_TEST(every_format) {
   for (size_t i = 0; i < 3; i++)
     for (int elem = 0; elem < MX_ELEM_COUNT; elem++) {
       const mx_linear_recipe r = recipe_of("", kinds[i]);
-      const double most = elem == MX_ELEM_NONE ? 6 : mx_format_max(mx_elem_format(elem));
+      const int codes = mx_elem_format(elem)->kind != MX_KIND_NONE;
+      const double most = codes ? mx_format_max(mx_elem_format(elem)) : 6;
       for (int j = -300; j <= 300; j++) slope(&r, elem, most * 1.1 * j / 300);
-      for (uint64_t code = 0; elem != MX_ELEM_NONE && code < 256; code++) slope(&r, elem, mx_decode(mx_elem_format(elem), code));
+      for (uint64_t code = 0; codes && code < 256; code++) slope(&r, elem, mx_decode(mx_elem_format(elem), code));
     }
 }
 END_TEST

@@ -104,7 +104,7 @@ END_TEST
 /* ---- orders and roundings: computed here, in plain C */
 
 static float deq(const mx_tensor *t, const mx_spec *s, size_t r, size_t k) {
-  if (s->elem == MX_ELEM_NONE) return ((const float *)(const void *)t->codes)[r * t->cols + k];
+  if (mx_spec_is_plain(s)) return ((const float *)(const void *)t->codes)[r * t->cols + k];
   return (float)(mx_decode(mx_elem_format(s->elem), mx_code_at(t, s, r, k)) *
                  mx_decode(mx_scale_format(s->scale), t->scales[r * t->scale_cols + k / 32]));
 }

@@ -147,6 +147,9 @@ static const struct {
     {"te-4over6-mse-256", EDEN("Q3") ";" EDEN("Q4") ";" EDEN("Q5") ";" EDEN("Q6"), "requant.source=fwd_dequant,had.draw=backward"},
     {"elem=e4m3 scale=fp32 block=tensor scale.rule=value", "Q3:elem=e5m2;Q5:elem=e5m2", ""},
     {"elem=none input.dtype=bfloat16", "", ""},
+    {"elem=bf16", "", ""},
+    {"elem=bf16 had.size=16", "Q6:elem=e4m3", "requant.source=reuse"},
+    {"", "Q2:elem=bf16;Q3:elem=bf16;Q5:elem=bf16", "grad.qprime=dge,requant.source=fwd_dequant"},
     {"elem=none input.dtype=bfloat16", "Q1:had.size=16;Q2:had.size=16;Q6:elem=e4m3", "requant.source=fwd_dequant"},
     {"elem=e4m3", "Q3:elem=e5m2;Q5:elem=e5m2", "random=shared"},
     {"", BACK_SR, "random=counter"},
@@ -312,21 +315,24 @@ START_TEST(draws) {
 }
 END_TEST
 
-/* recipe-bf16 by hand. Seven bits behind the point: 1 + 2^-9 is 1, what is just above the tie 1 + 2^-8 is 1 + 2^-7, the tie itself is 1. */
+/* recipe-bf16 by hand, under both spellings. Seven bits behind the point: 1 + 2^-9 is 1, what is just above the tie 1 + 2^-8 is 1 + 2^-7, the tie itself is 1. */
 START_TEST(bfloat16_operands) {
   static const float xs[2] = {1 + 0x1p-9f, 1 + 0x1p-8f + 0x1p-20f}, ws[2] = {0x1.01p0f, 3};
-  const mx_linear_recipe r = recipe_of("elem=none input.dtype=bfloat16", "", "");
-  mx_linear l = {.recipe = &r, .T = 1, .I = 2, .O = 1};
-  size_t saved, work;
-  mx_error err;
-  float y;
-  ck_assert_int_eq(mx_linear_sizes(&saved, &work, &l, NULL, &err), MX_OK);
-  char *room = malloc(work + 1);
-  ck_assert_int_eq(mx_linear_forward(&l, (mx_linear_out){&y, 1, MX_F32, 0}, (mx_linear_in){xs, 2, MX_F32}, (mx_linear_in){ws, 2, MX_F32}, NULL,
-                                     NULL, room, NULL, &err),
-                   MX_OK);
-  ck_assert(y == 1 * 1 + (1 + 0x1p-7f) * 3); /* 1 + 2^-8 of w is a tie, and goes to 1 */
-  free(room);
+  static const char *const spellings[] = {"elem=bf16", "elem=none input.dtype=bfloat16"};
+  for (int i = 0; i < 2; i++) {
+    const mx_linear_recipe r = recipe_of(spellings[i], "", "");
+    mx_linear l = {.recipe = &r, .T = 1, .I = 2, .O = 1};
+    size_t saved, work;
+    mx_error err;
+    float y;
+    ck_assert_int_eq(mx_linear_sizes(&saved, &work, &l, NULL, &err), MX_OK);
+    char *room = malloc(work + 1);
+    ck_assert_int_eq(mx_linear_forward(&l, (mx_linear_out){&y, 1, MX_F32, 0}, (mx_linear_in){xs, 2, MX_F32}, (mx_linear_in){ws, 2, MX_F32},
+                                       NULL, NULL, room, NULL, &err),
+                     MX_OK);
+    ck_assert(y == 1 * 1 + (1 + 0x1p-7f) * 3); /* 1 + 2^-8 of w is a tie, and goes to 1 */
+    free(room);
+  }
 }
 END_TEST
 

@@ -126,22 +126,44 @@ START_TEST(every_preset_on_the_steps_of_every_scale_rule) {
 }
 END_TEST
 
-/* elem=none under keys that mean nothing to it: taken or refused by both. */
+/* elem=none and elem=bf16 under keys that mean nothing to them: taken or refused by both. */
 START_TEST(values_as_they_are) {
-  size_t values = 0, taken = 0;
-  uint64_t state = MIXTURES_SEED;
-  for (size_t i = 0; i < 300;) {
-    mx_spec spec;
-    mx_error err;
-    if (!mixtures_draw(&spec, &state)) continue;
-    spec.elem = MX_ELEM_NONE;
-    const int library = mx_spec_check(&spec, NULL) == MX_OK, reference = ref_spec_check(&spec, &err) == MX_OK;
-    ck_assert_msg(library == reference, "elem=none over mixture %zu: library %d, reference %d", i, library, reference);
-    if (library) hold("elem=none", &spec, i % 2 ? SUITE_NONFINITE : SUITE_TAILS, &values);
-    taken += (size_t)library;
-    i++;
+  static const int elems[] = {MX_ELEM_NONE, MX_ELEM_BFLOAT16};
+  for (int e = 0; e < 2; e++) {
+    size_t values = 0, taken = 0;
+    uint64_t state = MIXTURES_SEED;
+    for (size_t i = 0; i < 300;) {
+      mx_spec spec;
+      mx_error err;
+      if (!mixtures_draw(&spec, &state)) continue;
+      spec.elem = elems[e];
+      if (e && i % 2) spec.elem_round = MX_ROUND_RNE; /* which elem=bf16 needs */
+      const int library = mx_spec_check(&spec, NULL) == MX_OK, reference = ref_spec_check(&spec, &err) == MX_OK;
+      ck_assert_msg(library == reference, "values over mixture %zu: library %d, reference %d", i, library, reference);
+      if (library) hold(mx_elem_format(elems[e])->name, &spec, i % 4 < 2 ? SUITE_NONFINITE : SUITE_TAILS, &values);
+      taken += (size_t)library;
+      i++;
+    }
+    ck_assert_uint_gt(taken, 30);
   }
-  ck_assert_uint_gt(taken, 30);
+}
+END_TEST
+
+/* elem=bf16 by hand: ties to even, past the largest, subnormals, a zero's sign, a NaN's bits. */
+START_TEST(bfloat16_by_hand) {
+  static const uint32_t from[] = {0x3F808000, 0x3F818000, 0x3F808001, 0x3F807FFF, 0x7F7F7FFF, 0x7F7F8000,
+                                  0xFF800000, 0x00008000, 0x00018000, 0x80007FFF, 0x7F800001, 0xFFC12345},
+                        to[] = {0x3F800000, 0x3F820000, 0x3F810000, 0x3F800000, 0x7F7F0000, 0x7F800000,
+                                0xFF800000, 0x00000000, 0x00020000, 0x80000000, 0x7F800001, 0xFFC12345};
+  enum { N = sizeof from / sizeof *from };
+  float x[N];
+  mx_spec spec = {.elem = MX_ELEM_BFLOAT16};
+  mx_tensor t;
+  memcpy(x, from, sizeof x);
+  ck_assert_int_eq(mx_tensor_alloc(&t, 1, N, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize(&t, x, 1, N, N, &spec, NULL, NULL), MX_OK);
+  for (size_t i = 0; i < N; i++) ck_assert_msg(mx_code_at(&t, &spec, 0, i) == to[i], "%#x -> %#x", from[i], mx_code_at(&t, &spec, 0, i));
+  mx_tensor_free(&t);
 }
 END_TEST
 
@@ -203,7 +225,7 @@ static int draw_scale_first(mx_spec *spec, uint64_t *state) {
   else if (!draw_beside_foursix(spec, state))
     return 0;
   mixtures_scale_first(spec, state);
-  return spec->tensor_norm && spec->elem != MX_ELEM_NONE && mx_spec_check(spec, NULL) == MX_OK;
+  return spec->tensor_norm && !mx_spec_is_plain(spec) && mx_spec_check(spec, NULL) == MX_OK;
 }
 
 static int draw_odd_scale_first(mx_spec *spec, uint64_t *state) {
@@ -536,7 +558,7 @@ int main(void) {
     const TTest *tests[4];
   } cases[] = {
       {"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
-      {"mixtures", {random_mixtures_of_keys, values_as_they_are}},
+      {"mixtures", {random_mixtures_of_keys, values_as_they_are, bfloat16_by_hand}},
       {"odd mixtures", {random_odd_mixtures}},
       {"hif4 mixtures", {random_keys_beside_hif4}},
       {"foursix mixtures", {random_keys_beside_foursix}},

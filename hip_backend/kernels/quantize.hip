@@ -20,7 +20,8 @@ MXH_KERNEL(mxh_quantize, quantize_args, a, 256) {
         for (uint64_t c = 0; c < t.cols; c++) {
           const float v = mxd_at(a.x, t.row + r, t.col + c);
           if (mxd_isnan(v) && p.spec.elem_nan == MX_ELEM_NAN_ERROR) mxh_atomic_max(a.refused, 1);
-          a.values[(t.row + r) * p.cols + t.col + c] = mxh_bits<uint32_t>(v);
+          const bool narrow = p.spec.elem == MX_ELEM_BFLOAT16 && !mxd_isnan(v);
+          a.values[(t.row + r) * p.cols + t.col + c] = mxh_bits<uint32_t>(narrow ? (float)mxd_to_bf16((double)v) : v);
         }
       mxd_put_scale(a, p, t, mxd_code_of_one(p));
       continue;

@@ -58,7 +58,7 @@ typedef struct mx_gemm_options {
 /** Block-scaled product of quantised matrices.
  *  d       [batch][M][ldd] of type options->out, row stride ldd >= N in elements. Elements beyond column N are left alone.
  *  a, b    [batch * M][K] and [batch * N][K], quantised along K with the same block along K (mx_spec's elements and scales may differ; an operand
- *          with elem=none has no scales and takes the other's block). Tensor scales are the stored ones. A rotation is not undone: rotate both.
+ *          with elem=none or bf16 has no scales and takes the other's block). Tensor scales are the stored ones. A rotation is not undone: rotate both.
  *  a_spec, b_spec  what a and b were quantised with.
  *  options NULL: {0}.
  *  Returns MX_OK; MX_ERR_ARG (NULL, model or type outside its list); MX_ERR_SHAPE (K differs, rows not a multiple of batch, ldd < N);

@@ -13,7 +13,7 @@
  *  zeros to whole tiles, so that the rotation cancels too.
  *
  *  A product that is switched off, or whose operands are both elem=none, sees the raw x, W and dy, unrotated, in mx_dense_gemm()'s chain. Operands
- *  with elem=none and a narrower input.dtype are values rounded to it, without scales, which mx_gemm() multiplies: recipe-bf16.
+ *  with elem=bf16, or elem=none and a narrower input.dtype, are rounded values without scales, which mx_gemm() multiplies: recipe-bf16.
  *  elem.prescale of the operands is divided out of the product: alpha = rnd_f32(1 / (prescale * prescale)), computed in binary64.
  *  The bias is added after the product; its gradient sums the unquantised dy.
  *

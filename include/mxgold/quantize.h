@@ -12,7 +12,7 @@ extern "C" {
 
 /** A quantised matrix. Sizes follow from (spec, rows, cols); see mx_tensor_alloc().
  *   codes   4-bit elements two per byte as spec.nibble says, [rows][code_stride] with code_stride = cols_padded / 2; wider ones one per byte,
- *           [rows][cols_padded]; elem=none: the binary32 values, [rows][4 * cols]. cols_padded is cols rounded up to a whole block, and to an
+ *           [rows][cols_padded]; elem=none, bf16: binary32 values, [rows][4 * cols]. cols_padded is cols rounded up to a whole block, and to an
  *           even number for 4-bit elements; a short block is quantised and stored as if filled with +0.
  *   scales  scale_bytes each, [rows][scale_cols] for 1xC and RxC blocks (each row of a tile repeats the tile's scale), [scale_rows][cols] for
  *           Rx1 blocks (block=col).
@@ -36,9 +36,9 @@ void mx_tensor_free(mx_tensor *tensor);
 /** Rows [first, first + n) of a tensor, in its own memory; first is a multiple of block_rows (mx_spec_block). Do not free the result. */
 mx_tensor mx_tensor_rows(const mx_tensor *tensor, size_t first, size_t n, size_t block_rows);
 
-/** Code of one element of a matrix, 4-bit codes unpacked; elem=none gives the float's bits. */
+/** Code of one element of a matrix, 4-bit codes unpacked; elem=none, bf16 give the float's bits. */
 uint32_t mx_code_at(const mx_tensor *tensor, const mx_spec *spec, size_t row, size_t col);
-/** Codes of one matrix, one per number: 4-bit codes are unpacked, elem=none gives the float's bits. out [rows][cols]. */
+/** Codes of one matrix, one per number: 4-bit codes are unpacked, elem=none, bf16 give the float's bits. out [rows][cols]. */
 void mx_unpack_codes(uint32_t *out, const mx_tensor *tensor, const mx_spec *spec);
 /** The index-th scale code of a matrix, whatever its width. */
 uint32_t mx_scale_code_at(const mx_tensor *tensor, size_t index);

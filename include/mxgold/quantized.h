@@ -1,6 +1,6 @@
 /** Reads and writes the files that hold a quantised matrix: `mxgold quantize` writes one, and every later command reads it.
  *
- *  Such a file is a .safetensors file with tensors codes (U8; F32 under elem=none), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has
+ *  Such a file is a .safetensors file with tensors codes (U8; F32 under elem=none, bf16), scales (U8, U16, F32), tensor_scale (F32 [1], if the spec has
  *  one), micro (U8, only with scale.rule=hif4) and dequantized (F32, on request). Its metadata are spec (every key), preset, shape (of the
  *  input), rows, cols, dtype, block, tensor_store, seed, version, and xxh3.NAME for each tensor.
  *  With the metadata key layout (a name of formats/layouts.def other than row) scales is a flat U8 tensor of mx_layout_size() bytes in that layout;

@@ -164,6 +164,10 @@ typedef struct mx_spec {
   const uint32_t *given_bits; /* sr.source=given: [rows][cols] random integers of sr.bits bits, the caller's; not part of the text form */
 } mx_spec;
 
+/** Are the elements values without codes and scales (elem=none, elem=bf16)? Then a tensor's codes are their binary32 numbers. spec->elem is a row.
+ *  Threads: reentrant.   Oracle: tests/test_quantize.c. */
+int mx_spec_is_plain(const mx_spec *spec);
+
 /** How mx_encode() makes an element under a spec (keys elem.*, sr.mode and sr.bits), and how it makes a scale (key scale.round). If the spec
  *  leaves sr.bits open, sr_bits of an element stays 0, which mx_encode() reads as 16.
  *  Threads: reentrant.   Oracle: tests/test_quantize.c (ref/ reads the same keys by itself). */

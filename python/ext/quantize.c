@@ -322,7 +322,7 @@ static PyObject *unpack_codes(PyObject *module, PyObject *from) {
   if (!mxp_operand_get(&q, state, from, "q")) {
     const mx_tensor *t = &q.tensor;
     const Py_ssize_t shape[2] = {(Py_ssize_t)t->rows, (Py_ssize_t)t->cols};
-    const int narrow = mx_elem_format(q.spec->elem)->bits <= 8 && q.spec->elem != MX_ELEM_NONE;
+    const int narrow = mx_elem_format(q.spec->elem)->bits <= 8 && !mx_spec_is_plain(q.spec);
     uint32_t *wide = narrow ? malloc(t->rows * t->cols * sizeof *wide + 1) : NULL;
     if (narrow && !wide) PyErr_NoMemory();
     if ((!narrow || wide) && !mxp_result_make(&codes, state, narrow ? MXP_U8 : MXP_U32, 2, shape)) {

@@ -73,7 +73,7 @@ static mxp_out scale_type(const mx_tensor *t, const mx_spec *spec) {
 }
 
 int mxp_parts_make(mxp_parts *out, mxp_state *state, const mx_tensor *t, const mx_spec *spec) {
-  const int plain = spec->elem == MX_ELEM_NONE;
+  const int plain = mx_spec_is_plain(spec);
   const Py_ssize_t codes[2] = {(Py_ssize_t)t->rows, (Py_ssize_t)(plain ? t->cols : t->code_stride)},
                    scales[3] = {(Py_ssize_t)t->scale_rows, (Py_ssize_t)t->scale_cols, 3};
   *out = (mxp_parts){0};

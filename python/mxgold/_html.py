@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._spec import NO_CODES
+
 if TYPE_CHECKING:
     from ._ablate import Ablation
     from ._quantized import Quantized
@@ -43,7 +45,7 @@ def quantized_html(q: Quantized) -> str:
     q = q._in_numpy()
     cols = min(q.cols, 16)
     head = f"<p><b>{_cell(repr(q))}</b></p>"
-    if not q.rows or not q.cols or q.spec["elem"] == "none":
+    if not q.rows or not q.cols or q.spec["elem"] in NO_CODES:
         return head
     codes, values = q.unpack()[0, :cols], q.dequantize().reshape(q.rows, q.cols)[0, :cols]
     rows = [(f"0, {at}", f"0x{int(code):x}", float(value)) for at, (code, value) in enumerate(zip(codes, values, strict=True))]

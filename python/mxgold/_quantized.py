@@ -13,14 +13,14 @@ from ._arguments import path as file_name
 from ._arguments import shape as lengths
 from ._arrays import as_like, bfloat16, to_numpy
 from ._errors import DtypeError, ShapeError
-from ._spec import Spec, make
+from ._spec import NO_CODES, Spec, make
 
 
 class Quantized:
     """Codes and scales of one array, and what they were made with.
 
     codes         uint8 [rows][bytes]: 4-bit codes two a byte in the spec's nibble order, wider ones one a byte, each row padded to whole blocks;
-                  float32 [rows][cols] under elem=none
+                  float32 [rows][cols] under elem=none and elem=bf16
     scales        uint8, uint16 or float32 [scale_rows][scale_cols], as stored
     tensor_scale  numpy.float32 in the preset's stored convention, or None
     micro         uint8 [scale_rows][scale_cols][3], only of HiF4
@@ -70,7 +70,7 @@ class Quantized:
         what = make(preset, spec, set, seed)
         choice(dtype, "dtype", ("float32", "float16", "bfloat16"))
         array, _ = to_numpy(codes, "codes")
-        if array.dtype.itemsize != 1 and what["elem"] != "none":
+        if array.dtype.itemsize != 1 and what["elem"] not in NO_CODES:
             raise DtypeError(f"codes: dtype {array.dtype.name}, expected one byte a code, or packed codes")
         if shape is None:
             if array.ndim == 0:
@@ -78,13 +78,13 @@ class Quantized:
             shape = array.shape
         shape = lengths(shape)
         rows, cols = _matrix(shape)
-        if array.size == rows * cols and what["elem"] != "none":
+        if array.size == rows * cols and what["elem"] not in NO_CODES:
             array = _core.pack_codes(np.ascontiguousarray(array.reshape(rows, cols)).view(np.uint8), what)
         found = to_numpy(scales, "scales")[0]
         if micro is not None:
             micro = _micro_of(micro, found.shape, what)
         made = cls(
-            array.view(np.uint8) if what["elem"] != "none" else array,
+            array.view(np.uint8) if what["elem"] not in NO_CODES else array,
             found,
             None if tensor_scale is None else _one(tensor_scale),
             what,
@@ -126,7 +126,7 @@ class Quantized:
         return values if like is None else as_like(values, like)
 
     def unpack(self) -> Any:
-        """Codes one a byte, uint8 [rows][cols], without padding; the floats' bits, uint32, under elem=none."""
+        """Codes one a byte, uint8 [rows][cols], without padding; the floats' bits, uint32, under elem=none and elem=bf16."""
         return _core.unpack_codes(self)
 
     def scales_in(self, layout: str, pad: int = 0) -> Any:

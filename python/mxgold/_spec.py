@@ -12,6 +12,8 @@ from ._errors import Error, SpecError
 _KEYS: dict[str, str] = {name: doc for name, doc, _ in _core.keys()}
 _CHOICES: dict[str, dict[str, str]] = {name: dict(choices) for name, _, choices in _core.keys()}
 _ATTRIBUTES: dict[str, str] = {name.replace(".", "_"): name for name in _KEYS}
+# Elements that are binary32 values themselves.
+NO_CODES = ("none", "bf16")
 # Keys without choices that are no numbers.
 _TEXTS = {"block", "had.signs"}
 

@@ -101,14 +101,15 @@ def presets() -> dict[str, Preset]:
 
 
 def formats() -> dict[str, Format]:
-    """Element formats, scale formats and operand types by name; of two rows of one name the element.
+    """Element formats, scale formats and operand types by name; of two rows of one name the element, if it has codes.
 
     >>> formats()["e2m1"].largest
     6.0
     """
     out: dict[str, Format] = {}
     for row in _core.formats():
-        out.setdefault(row[0], Format(*row))
+        if row[0] not in out or out[row[0]].kind == "none":
+            out[row[0]] = Format(*row)
     return out
 
 

@@ -18,6 +18,18 @@ def test_by_hand():
     assert np.signbit(q.dequantize()[0, 11])
 
 
+def test_bfloat16_without_scales():
+    # nearest even: 1 + 2^-8 is a tie and goes to 1, 1 + 3 * 2^-8 to 1 + 2^-6; what lies past the largest is Inf
+    q = mxgold.quantize(np.float32([[1 + 2**-8, 1 + 3 * 2**-8, -0.0, 3.4e38]]), spec="elem=bf16")
+    assert q.codes.dtype == np.float32 and q.codes.tolist() == [[1, 1 + 2**-6, 0, np.inf]] and np.signbit(q.codes[0, 2])
+    assert np.array_equal(q.dequantize(), q.codes)
+    again = mxgold.Quantized.of(q.codes, q.scales, spec="elem=bf16")
+    assert np.array_equal(again.dequantize(), q.codes)
+    assert mxgold.formats()["bf16"].bits == 16
+    with pytest.raises(mxgold.SpecError):
+        mxgold.Spec("elem=bf16 elem.round=sr")
+
+
 def test_encode_by_hand():
     # e2m1's ties: 0.25 -> 0, 0.75 -> 1, 1.25 -> 1, 1.75 -> 2, 2.5 -> 2, 3.5 -> 4, 5 -> 4
     assert mxgold.encode(np.float32([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 7, -0.0]), "e2m1").tolist() == [0, 2, 2, 4, 4, 6, 6, 7, 8]

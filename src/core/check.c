@@ -84,7 +84,9 @@ mx_status mx_spec_check(const mx_spec *s, mx_error *err) {
     return conflict(err, "tensor.norm=nv", "scale.form=encode", "nv normalises the decode form");
   const double most = mx_spec_scale_max(s), target = most * mx_format_max(scale);
   if (normed && elem->kind == MX_KIND_NONE)
-    return conflict(err, "elem=none", "tensor.norm", "values that are stored as they are have no tensor scale");
+    return conflict(err, "elem=none, bf16", "tensor.norm", "values that are stored themselves have no tensor scale");
+  if (s->elem == MX_ELEM_BFLOAT16 && s->elem_round != MX_ROUND_RNE)
+    return conflict(err, "elem=bf16", "elem.round", "its values are rounded to nearest even");
   if (normed && s->tensor_target == 0 && isinf((float)target))
     return conflict(err, "tensor.norm", scale->name, "scale.max times the largest scale is beyond binary32; set tensor.target");
   if (s->tensor_given && !normed) return conflict(err, "tensor.given", "tensor.norm=none", "there is no tensor scale to give");

@@ -3,6 +3,8 @@
 
 #include "mxgold/quantize.h"
 
+int mx_spec_is_plain(const mx_spec *spec) { return mx_elem_format(spec->elem)->kind == MX_KIND_NONE; }
+
 uint32_t mx_code_at(const mx_tensor *t, const mx_spec *s, size_t row, size_t c) {
   const uint8_t *codes = t->codes + row * t->code_stride;
   const mx_format *f = mx_elem_format(s->elem);

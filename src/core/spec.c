@@ -102,9 +102,6 @@ static size_t print_signs(char *out, size_t size, const uint8_t signs[MAX_SIGNS 
 
 static mx_status unknown_value(mx_error *err, const mx_key_row *key, const char *value) {
   if (!key->rows) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected %s", key->name, value, key->doc);
-  if (!strcmp(key->name, "elem") && !strcmp(value, "bf16")) /* this exists, but as two keys */
-    return mx_fail(err, MX_ERR_KEY,
-                   "elem=bf16: not an element format of blocks; elem=none input.dtype=bfloat16 rounds values to bfloat16, as recipe-bf16 does");
   char names[256] = "";
   size_t n = 0;
   for (const mx_choice_row *r = key->rows; r->name && n < sizeof names; r++)

@@ -104,8 +104,8 @@ static size_t common_block(const mx_tensor *a, const mx_spec *as, const mx_tenso
   size_t rows;
   mx_spec_block(as, a->rows, a->cols, &rows, of_a);
   mx_spec_block(bs, b->rows, b->cols, &rows, of_b);
-  if (as->elem == MX_ELEM_NONE) *of_a = *of_b;
-  if (bs->elem == MX_ELEM_NONE) *of_b = *of_a;
+  if (mx_spec_is_plain(as)) *of_a = *of_b;
+  if (mx_spec_is_plain(bs)) *of_b = *of_a;
   return *of_a == *of_b ? *of_a : 0;
 }
 

@@ -53,7 +53,7 @@ mx_status mx_quantized_declare_in(mx_quantized_layout *out, mx_writer *w, const 
   if (!mx_matrix_of(&rows, &cols, shape, n_dims)) return mx_fail(err, MX_ERR_SHAPE, "the shape overflows");
   mx_status status = mx_tensor_layout(&t, rows, cols, spec);
   if (status) return mx_fail(err, status, "a matrix of %zu x %zu: %s", rows, cols, mx_status_text(status));
-  const int plain = spec->elem == MX_ELEM_NONE, moved = layout != MX_LAYOUT_ROW;
+  const int plain = mx_spec_is_plain(spec), moved = layout != MX_LAYOUT_ROW;
   const uint64_t flat[1] = {moved ? mx_layout_size(layout, t.scale_rows, t.scale_cols) : 0};
   if (moved && t.scale_bytes != 1)
     return mx_fail(err, MX_ERR_CONFLICT, "scale=%s excludes layout %s: it holds scales of one byte", mx_scale_format(spec->scale)->name,
@@ -166,7 +166,7 @@ static mx_status open_tensors(mx_quantized *q, mx_error *err) {
   mx_tensor *t = &q->tensor;
   mx_status status = mx_tensor_layout(t, rows, cols, &q->spec);
   if (status) return mx_fail(err, MX_ERR_FORMAT, "%s: a matrix of %zu x %zu is too large", path, rows, cols);
-  const int plain = q->spec.elem == MX_ELEM_NONE;
+  const int plain = mx_spec_is_plain(&q->spec);
   const mx_array *a;
   if ((status = expect(&a, q, "codes", plain ? MX_F32 : MX_U8, rows, plain ? cols : t->code_stride, err))) return status;
   t->codes = (uint8_t *)(uintptr_t)a->data; /* mx_tensor is for writing too; nothing here writes */

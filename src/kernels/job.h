@@ -45,7 +45,7 @@ typedef struct mx_scratch {
 
 /** One tile by scalar code. Its 4-bit codes are or-ed into zeroed bytes. */
 void mxi_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block_col, const mx_scratch *mine);
-/** elem=none: a band of n_cols columns is stored as it is, whole tiles under a scale of one. */
+/** elem=none, elem=bf16: a band of n_cols columns is stored as it is or rounded, whole tiles under a scale of one. */
 void mxi_tile_pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n_cols);
 /** What is known of columns [c0, c1) of a band before their scale. */
 void mxi_tile_stats(mx_block_stats *stats, const mx_plan *p, const mx_band *b, size_t c0, size_t c1);

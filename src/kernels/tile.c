@@ -56,13 +56,28 @@ static void refuse(mx_job *j, size_t index) {
   if (index < j->refused) j->refused = index;
 }
 
-/* elem=none: a band of tiles, whole rows of it. */
+/* A row of elem=bf16: to nearest even, past the largest to Inf; a NaN keeps its payload. */
+static void to_bfloat16(uint8_t *out, const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, x + i, sizeof bits);
+    const uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+    bits = (bits & 0x7FFFFFFF) > 0x7F800000 ? bits : rounded;
+    memcpy(out + 4 * i, &bits, sizeof bits);
+  }
+}
+
+/* elem=none, elem=bf16: a band of tiles, whole rows of it. */
 void mxi_tile_pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n_cols) {
   const mx_encoding nearest = {0};
   const uint32_t one = (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0);
   const int refuses = j->plan->spec.elem_nan == MX_ELEM_NAN_ERROR;
   for (size_t r = 0; r < b->rows; r++) {
-    memcpy(j->out->codes + (b->first + r) * j->out->code_stride + 4 * b->col, b->at + r * b->ld, n_cols * 4);
+    uint8_t *out = j->out->codes + (b->first + r) * j->out->code_stride + 4 * b->col;
+    if (j->plan->spec.elem == MX_ELEM_BFLOAT16)
+      to_bfloat16(out, b->at + r * b->ld, n_cols);
+    else
+      memcpy(out, b->at + r * b->ld, n_cols * 4);
     for (size_t c = 0; refuses && c < n_cols; c++)
       if (isnan(b->at[r * b->ld + c])) refuse(j, (b->first + r) * j->src->cols + b->col + c);
   }

@@ -41,7 +41,7 @@ static double product_time(const mx_spec *a, const mx_spec *b, const int on[2]) 
   double time = 0;
   const mx_spec *const both[] = {a, b};
   for (int i = 0; i < 2; i++) {
-    const int width = on[i] && both[i]->elem != MX_ELEM_NONE ? mx_elem_format((int)both[i]->elem)->bits : 16;
+    const int width = on[i] && !mx_spec_is_plain(both[i]) ? mx_elem_format((int)both[i]->elem)->bits : 16;
     time = fmax(time, width <= 4 ? .25 : width <= 8 ? .5 : 1);
   }
   return time;
@@ -72,7 +72,7 @@ static void count(mx_report_arm *told, const json_t *config) {
   read_operands(specs, on, resolved);
   mx_cost c = {0};
   for (int q = 0; q < OPERANDS; q++) {
-    const int quantised = on[q] && specs[q].elem != MX_ELEM_NONE;
+    const int quantised = on[q] && !mx_spec_is_plain(&specs[q]);
     c.bits += on[q] ? mx_bits_per_value(&specs[q], LARGE, LARGE) / OPERANDS : 32. / OPERANDS;
     if (!quantised) continue;
     rotated |= specs[q].had_size != 0;

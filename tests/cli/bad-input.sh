@@ -42,7 +42,8 @@ q "elem.arith=mul32 excludes scale.form=decode: the decode form divides" a.npy -
 q "tensor.given excludes tensor.norm=none: there is no tensor scale to give" a.npy --tensor-scale 3
 q "nibble=half_block excludes block: it needs an even number of columns in a block" a.npy --set nibble=half_block --set block=row
 
-q "elem=none excludes tensor.norm: values that are stored as they are have no tensor scale" a.npy --preset te-nvfp4 --set elem=none
+q "elem=none, bf16 excludes tensor.norm: values that are stored themselves have no tensor scale" a.npy --preset te-nvfp4 --set elem=none
+q "elem=bf16 excludes elem.round: its values are rounded to nearest even" a.npy --set elem=bf16,elem.round=sr
 
 # Data that a spec refuses, and data of another kind.
 q "n.npy: row 1, column 3: NaN or Inf, which elem.nan=error refuses" n.npy --set elem=none --set elem.nan=error

@@ -292,10 +292,10 @@ static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_s
   tensor t = tensor_room(rows, cols, spec);
   int bad = 0;
   if (!mx_quantize(&t.t, x, rows, cols, ld, spec, &scalar, NULL)) {
-    for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.codes.n; i += 7)
+    for (size_t i = 0; cols % 3 == 0 && !mx_spec_is_plain(spec) && i < t.codes.n; i += 7)
       t.t.codes[i] = (uint8_t)checkasm_next(); /* codes that no number has */
-    for (size_t i = 0; cols % 3 == 0 && spec->elem != MX_ELEM_NONE && i < t.scales.n; i += 5) t.t.scales[i] = (uint8_t)checkasm_next();
-    if (cols % 3 == 0 && spec->elem != MX_ELEM_NONE)
+    for (size_t i = 0; cols % 3 == 0 && !mx_spec_is_plain(spec) && i < t.scales.n; i += 5) t.t.scales[i] = (uint8_t)checkasm_next();
+    if (cols % 3 == 0 && !mx_spec_is_plain(spec))
       memset(t.t.scales, 0xFF, t.t.scale_bytes); /* a NaN with a sign in every format that has one */
     guarded got = room(rows * ld * 4, 4), want = room(rows * ld * 4, 0), half = room(rows * ld * 2, 2);
     mx_dequantize((float *)(void *)got.at, ld, &t.t, spec, &exec);

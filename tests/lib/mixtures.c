@@ -28,6 +28,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     while (mx_key_choice(k, n, NULL, NULL)) n++;
     if (!strcmp(key, "deq.arith") || !strcmp(key, "select"))
       n = 2; /* the rows that they had when mixtures were first counted: later ones have draws of their own */
+    if (!strcmp(key, "elem")) n = MX_ELEM_NONE + 1;
     if (n) {
       const char *name = mx_key_choice(k, below(state, (uint32_t)n), NULL, &number);
       if (!number)
@@ -75,7 +76,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     spec->tensor_norm = *mx_chain_row(spec->chain)->tensor ? MX_TENSOR_NORM_NV : MX_TENSOR_NORM_NONE;
   }
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) spec->tensor_given = 0, spec->tensor_given_value = 0;
-  if (spec->elem == MX_ELEM_NONE) return 0; /* has a test of its own */
+  if (mx_spec_is_plain(spec)) return 0; /* has a test of its own */
   return mx_spec_check(spec, NULL) == MX_OK;
 }
 
@@ -150,7 +151,7 @@ int mixtures_draw_odd(mx_spec *spec, uint64_t *state) {
     if (!mixtures_draw(spec, state)) return 0;
   } else
     memset(spec, 0, sizeof *spec);
-  if (spec->elem == MX_ELEM_NONE) return 0;
+  if (mx_spec_is_plain(spec)) return 0;
   int kept = 0;
   for (uint32_t n = 2 + below(state, 24); n; n--) {
     const char *const *o = odd[below(state, sizeof odd / sizeof *odd)];

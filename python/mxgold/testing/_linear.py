@@ -9,6 +9,7 @@ import numpy as np
 from .._arrays import to_numpy
 from .._errors import Error
 from .._linear import LinearResult, linear
+from .._spec import NO_CODES
 from .._verify import diff_gemm
 from . import _save
 from ._product import product_failure
@@ -59,7 +60,7 @@ def _failure(name: str, got: Any, want: LinearResult, different: Any, how: dict[
         f"{int(different.sum())} of {got.size} outputs of {name} differ",
         f"first in {name} at row {row}, column {col}: expected {float(expected.reshape(flat.shape)[row, col]):.9g}, got {float(flat[row, col]):.9g}",
     )
-    plain = how.get("bias") is None and first is not None and second is not None and "none" not in (first.spec.elem, second.spec.elem)
+    plain = how.get("bias") is None and first is not None and second is not None and not {first.spec.elem, second.spec.elem} & {*NO_CODES}
     if plain and first is not None and second is not None:
         accum = how.get("accum") or "f32_block"
         found = diff_gemm(first, second, flat, accum=accum)

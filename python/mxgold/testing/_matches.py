@@ -12,7 +12,7 @@ from .._arguments import choice
 from .._arrays import to_numpy
 from .._errors import DtypeError, Error, OutOfTimeError, ProgramError, ShapeError, SpecError
 from .._quantized import Quantized
-from .._spec import Spec, make, text_of
+from .._spec import NO_CODES, Spec, make, text_of
 from .._verify import Diff, beside, diff, identify, input_tensor, kernel_tensors
 from . import _save
 
@@ -191,7 +191,7 @@ def _part(q: Quantized, box: Box) -> Quantized:
 
 def _cut(x: Any, want: Quantized, kernel: Quantized | None) -> tuple[Any, Quantized, Quantized, Box] | None:
     """The smallest part that fails by itself: its expected bytes are those of the whole there, and the kernel's are others. None: only the whole fails."""
-    if kernel is None or want.spec.elem == "none":
+    if kernel is None or want.spec.elem in NO_CODES:
         return None
     values, _ = to_numpy(x, "x")
     matrix = values.reshape(want.rows, want.cols)

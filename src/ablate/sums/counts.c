@@ -236,7 +236,7 @@ double mx_code_entropy(const mx_code_counts *n) {
 double mx_bits_per_value(const mx_spec *spec, size_t rows, size_t cols) {
   mx_tensor t;
   if (!rows || !cols || mx_tensor_layout(&t, rows, cols, spec)) return 0;
-  if (!has_codes(spec)) return 32;
+  if (!has_codes(spec)) return spec->elem == MX_ELEM_BFLOAT16 ? 16 : 32;
   size_t block_rows, block_cols;
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
   const double scales = t.scale_rows == rows ? (double)((rows + block_rows - 1) / block_rows) * (double)t.scale_cols

@@ -141,7 +141,7 @@ static size_t entries_of(entry *e, const work *w) {
     const operand *o = &w->q[q];
     const mx_tensor *t = &o->tensor;
     if (!o->codes || (q >= MX_Q3 && !w->dy.at)) continue;
-    const int floats = o->spec.elem == MX_ELEM_NONE;
+    const int floats = mx_spec_is_plain(&o->spec);
     e[n] = (entry){"", floats ? MX_F32 : MX_U8, {t->rows, floats ? t->cols : t->code_stride}, 2, o->codes};
     snprintf(e[n++].name, sizeof e->name, floats ? "q%d.values" : "q%d.codes", q + 1);
     if (floats) continue;
@@ -249,12 +249,13 @@ static int run(const cli_context *ctx, void *args) {
   return rc;
 }
 
-const cli_command cmd_linear = {options, sizeof(struct args), run,
-                                "y = X W^T + bias, dx = DY W, dw = DY^T X and db, the sum of DY's rows, with each product's two operands "
-                                "quantised along its reduction axis:\n"
-                                "Q1 X and Q2 W along I, Q3 DY and Q4 W^T along O, Q5 DY^T and Q6 X^T along T. The file holds them as qN.codes, "
-                                "qN.scales and qN.tensor_scale,\n"
-                                "packed as mxgold quantize packs them, with each one's spec, its drawn seed and signs included, in the "
-                                "metadata (qN.spec); an operand with\n"
-                                "elem=none is qN.values. With occ.alpha the metadata's occ.clamped is how many elements of X were clamped. "
-                                "Products that are switched off see the raw matrices."};
+const cli_command cmd_linear = {
+    options, sizeof(struct args), run,
+    "y = X W^T + bias, dx = DY W, dw = DY^T X and db, the sum of DY's rows, with each product's two operands "
+    "quantised along its reduction axis:\n"
+    "Q1 X and Q2 W along I, Q3 DY and Q4 W^T along O, Q5 DY^T and Q6 X^T along T. The file holds them as qN.codes, "
+    "qN.scales and qN.tensor_scale,\n"
+    "packed as mxgold quantize packs them, with each one's spec, its drawn seed and signs included, in the "
+    "metadata (qN.spec); an operand with\n"
+    "elem=none or bf16 is qN.values. With occ.alpha the metadata's occ.clamped is how many elements of X were clamped. "
+    "Products that are switched off see the raw matrices."};

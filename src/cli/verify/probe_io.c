@@ -96,10 +96,10 @@ static mx_status meta_number(uint64_t *out, const mx_file *f, const char *key, u
 
 /* A type by its name, as models spell it: of scales in scales.def, else of elements.def or operands.def. */
 static const mx_format *element(const char *name) {
+  for (int i = 0; i < MX_OPERAND_COUNT; i++) /* first, since bf16 has codes there alone */
+    if (!strcmp(mx_operand_format(i)->name, name)) return mx_operand_format(i);
   for (int i = 0; i < MX_ELEM_COUNT; i++)
     if (!strcmp(mx_elem_format(i)->name, name)) return mx_elem_format(i);
-  for (int i = 0; i < MX_OPERAND_COUNT; i++)
-    if (!strcmp(mx_operand_format(i)->name, name)) return mx_operand_format(i);
   return NULL;
 }
 

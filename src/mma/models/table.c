@@ -59,7 +59,7 @@ const mx_format *mxi_mma_type(int type) { return type < MX_ELEM_COUNT ? mx_elem_
 
 int mxi_mma_type_find(const char *name) {
   for (int t = 0; t < MMA_T_COUNT; t++)
-    if (!strcmp(mxi_mma_type(t)->name, name)) return t;
+    if (!strcmp(mxi_mma_type(t)->name, name) && t != MX_ELEM_BFLOAT16) return t; /* the operand of that name has codes */
   return -1;
 }
 

@@ -22,7 +22,7 @@ static mx_status check_product(const mx_linear_recipe *r, int p, mx_error *err) 
       (a->had_sign != b->had_sign || (a->had_sign == MX_HAD_SIGN_FIXED && memcmp(a->had_signs, b->had_signs, sizeof a->had_signs))))
     return mx_fail(err, MX_ERR_CONFLICT, "%s: the signs (had.sign) of Q%d and Q%d differ and do not cancel in the product",
                    mx_linear_product_name(p), qa, qa + 1);
-  if (a->elem == MX_ELEM_NONE || b->elem == MX_ELEM_NONE) return MX_OK;
+  if (mx_spec_is_plain(a) || mx_spec_is_plain(b)) return MX_OK;
   size_t block_rows, block_a, block_b;
   mx_spec_block(a, 1 << 20, 1 << 20, &block_rows, &block_a);
   mx_spec_block(b, 1 << 20, 1 << 20, &block_rows, &block_b);
@@ -46,7 +46,7 @@ static mx_status check_ramp(const mx_linear_recipe *r, mx_error *err) {
   if (!(k1 > 0 && k1 <= EXACT)) return mx_fail(err, MX_ERR_CONFLICT, "ramp.k1=%g: expected a number above 0, at most %d", k1 + 0.0, EXACT);
   if (!(k2 == floor(k2) && k2 <= EXACT))
     return mx_fail(err, MX_ERR_CONFLICT, "ramp.k2=%g: expected a whole number of steps, at most %d", k2 + 0.0, EXACT);
-  if (mxi_linear_is_plain(r, MX_FPROP) || s->elem == MX_ELEM_NONE)
+  if (mxi_linear_is_plain(r, MX_FPROP) || mx_spec_is_plain(s))
     return mx_fail(err, MX_ERR_CONFLICT, "ramp measures what Q2 makes of a weight, and Q2 is not quantised");
   if (s->had_size) return mx_fail(err, MX_ERR_CONFLICT, "ramp measures single weights, and had.size=%u of Q2 mixes them", s->had_size);
   if (mx_spec_is_random(s)) return mx_fail(err, MX_ERR_CONFLICT, "ramp measures what a weight's own steps change, and Q2 rounds at random");

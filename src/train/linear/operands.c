@@ -17,7 +17,7 @@ int mxi_linear_reuses_codes(const mx_linear_recipe *r, int q) {
   const mx_spec *s = &r->q[source_of(q)];
   size_t rows, cols;
   mx_spec_block(s, 1 << 20, 1 << 20, &rows, &cols);
-  return s->block_rows != MX_BLOCK_WHOLE && rows == cols && !s->had_size && s->elem != MX_ELEM_NONE && s->scale_rule != MX_SCALE_RULE_HIF4;
+  return s->block_rows != MX_BLOCK_WHOLE && rows == cols && !s->had_size && !mx_spec_is_plain(s) && s->scale_rule != MX_SCALE_RULE_HIF4;
 }
 
 void mxi_linear_extent(size_t *rows, size_t *cols, const mx_linear *l, int q) {
@@ -112,7 +112,7 @@ mx_status mxi_linear_made(mxi_layer *y, int q, mxi_matrix *out, mx_error *err) {
   if (!values) return MX_OK;
   const mx_status status = mx_dequantize(values, t->cols, t, &y->q[q], &y->exec);
   if (status) return mx_fail(err, status, "Q%d: %s", q + 1, mx_status_text(status));
-  const float prescale = y->q[q].elem == MX_ELEM_NONE ? 0 : y->q[q].elem_prescale;
+  const float prescale = mx_spec_is_plain(&y->q[q]) ? 0 : y->q[q].elem_prescale;
   for (size_t i = 0; prescale != 0 && i < t->rows * t->cols; i++) values[i] = (float)((double)values[i] / (double)prescale);
   return MX_OK;
 }

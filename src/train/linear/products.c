@@ -4,7 +4,7 @@
 #include "mxgold/isa.h"
 #include "train/linear/rules.h"
 
-static double prescale_of(const mx_spec *s) { return s->elem == MX_ELEM_NONE || s->elem_prescale == 0 ? 1 : (double)s->elem_prescale; }
+static double prescale_of(const mx_spec *s) { return mx_spec_is_plain(s) || s->elem_prescale == 0 ? 1 : (double)s->elem_prescale; }
 
 static mx_status raw(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, float *d, size_t ldd, const float *bias, mx_error *err) {
   const mx_linear *l = y->l;

@@ -2,7 +2,7 @@
 #include "train/linear/rules.h"
 
 static int acts_on(const mx_linear_recipe *r, int q) {
-  if (r->q[q].elem == MX_ELEM_NONE) return 0;
+  if (mx_spec_is_plain(&r->q[q])) return 0;
   return r->grad_operands == MX_GRAD_OF_BOTH || r->grad_operands == (q == MX_Q1 ? MX_GRAD_OF_X : MX_GRAD_OF_W);
 }
 

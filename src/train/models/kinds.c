@@ -75,7 +75,7 @@ int mxi_model_keep_quantised(mxi_model *m) {
   for (size_t i = 0; i < m->n_linears; i++) {
     mxi_model_linear *l = &m->linears[i];
     const size_t x = l->recipe->q[MX_Q1].had_size, w = l->recipe->q[MX_Q2].had_size, most = x > w ? x : w ? w : 1;
-    l->kept_raw = l->recipe->off[MX_FPROP] || (l->recipe->q[MX_Q1].elem == MX_ELEM_NONE && l->recipe->q[MX_Q2].elem == MX_ELEM_NONE);
+    l->kept_raw = l->recipe->off[MX_FPROP] || (mx_spec_is_plain(&l->recipe->q[MX_Q1]) && mx_spec_is_plain(&l->recipe->q[MX_Q2]));
     if (l->recipe == mxi_model_plain() || (l->kept_raw && !m->late_dy)) continue;
     l->kept_ld = (l->I + most - 1) / most * most; /* a rotation fills up its last tile */
     l->kept_x = mxi_model_floats(m, l->T * l->kept_ld);

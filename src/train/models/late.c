@@ -9,7 +9,7 @@ void mxi_model_keep_operand(void *self, int q, const mx_tensor *tensor, const mx
   if (q != MX_Q1 && q != MX_Q2) return;
   float *to = q == MX_Q1 ? l->kept_x : l->kept_w;
   mx_status status = mx_dequantize(to, l->kept_ld, tensor, spec, &m->exec);
-  const double prescale = spec->elem == MX_ELEM_NONE || spec->elem_prescale == 0 ? 1 : (double)spec->elem_prescale;
+  const double prescale = mx_spec_is_plain(spec) || spec->elem_prescale == 0 ? 1 : (double)spec->elem_prescale;
   for (size_t r = 0; r < tensor->rows && !status && prescale != 1; r++)
     for (size_t c = 0; c < tensor->cols; c++) to[r * l->kept_ld + c] = (float)((double)to[r * l->kept_ld + c] / prescale);
   if (!status && spec->had_size)

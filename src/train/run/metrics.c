@@ -126,7 +126,7 @@ static void operand(void *self, int q, const mx_tensor *tensor, const mx_spec *s
   mxi_metrics *t = self;
   const mx_linear_recipe *r = t->again.model->linears[t->index].recipe;
   const int of_forward = (q == MX_Q4 || q == MX_Q6) && r->requant != MX_REQUANT_HP; /* what it was made of is not at hand */
-  if (spec->elem == MX_ELEM_NONE || of_forward || t->status) return;
+  if (mx_spec_is_plain(spec) || of_forward || t->status) return;
   float *room = malloc(2 * tensor->rows * tensor->cols * sizeof *room + 1);
   t->status = room ? look(t, q, tensor, spec, room, room + tensor->rows * tensor->cols) : MX_ERR_NOMEM;
   if (t->status) mx_fail(&t->err, t->status, "Q%d: %s", q + 1, mx_status_text(t->status));
@@ -299,7 +299,7 @@ mx_status mxi_metrics_resume(mxi_metrics *t, const char *path, mx_error *err) {
     if (!t->wanted[i]) continue;
     t->code_cols[i] = (l->I + tile - 1) / tile * tile; /* a rotation fills up its last tile */
     if (!l->recipe->off[MX_WGRAD]) status = take_back(&t->error[i], file, error_name, l, l->I, 0, err);
-    if (!status && w->elem != MX_ELEM_NONE)
+    if (!status && !mx_spec_is_plain(w))
       status = take_back(&t->codes[i], file, codes_name, l, t->code_cols[i], (1u << mx_elem_format(w->elem)->bits) - 1, err);
   }
   mx_file_close(file);

@@ -81,7 +81,7 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
                          size_t n, mx_error *err) {
   *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
   if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
-      (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || spec->elem == MX_ELEM_NONE)
+      (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || mx_spec_is_plain(spec))
     return mx_fail(err, MX_ERR_CONFLICT,
                    "fault: a spec of scale.rule=hif4 or quest, of stochastic rounding or elem=none runs without faults only");
   mx_spec_block(spec, rows, cols, &r->block_rows, &r->block_cols);

@@ -133,7 +133,7 @@ static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
     return f->format > 0 ? MX_OK : mx_fail(err, MX_ERR_ARG, "fault: layout '%s': mxgold formats layouts lists them", text);
   default:
     for (f->format = 0; f->format < MX_ELEM_COUNT + MX_SCALE_COUNT; f->format++)
-      if (!strcmp(mxi_fault_format(f->format)->name, text)) return MX_OK;
+      if (mxi_fault_format(f->format) == mx_format_find(text)) return MX_OK;
     return mx_fail(err, MX_ERR_ARG, "fault: format '%s': mxgold formats lists element and scale formats", text);
   }
 }

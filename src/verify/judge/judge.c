@@ -46,7 +46,7 @@ static void set_problem(judge_job *j, const mx_gemm_options *gemm, float multipl
   size_t rows, of_a, of_b;
   mx_spec_block(j->a_spec, j->a->rows, j->a->cols, &rows, &of_a);
   mx_spec_block(j->b_spec, j->b->rows, j->b->cols, &rows, &of_b);
-  j->right = (mx_gemm_problem){.M = j->a->rows, .N = j->b->rows, .K = j->a->cols, .block = j->a_spec->elem == MX_ELEM_NONE ? of_b : of_a};
+  j->right = (mx_gemm_problem){.M = j->a->rows, .N = j->b->rows, .K = j->a->cols, .block = mx_spec_is_plain(j->a_spec) ? of_b : of_a};
   if (gemm) j->right.options = *gemm;
   j->right.options.batch = 0;
   if (!j->right.block) j->right.block = 1;

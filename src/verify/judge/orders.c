@@ -82,7 +82,7 @@ static double total(const terms *t, const order *o) {
 }
 
 static void scale_of(double *out, const mx_tensor *t, const mx_spec *spec, size_t row, size_t b) {
-  if (spec->elem == MX_ELEM_NONE) {
+  if (mx_spec_is_plain(spec)) {
     *out = 1;
     return;
   }
@@ -92,14 +92,14 @@ static void scale_of(double *out, const mx_tensor *t, const mx_spec *spec, size_
 
 static double element(const mx_tensor *t, const mx_spec *spec, size_t row, size_t k) {
   const uint32_t code = mx_code_at(t, spec, row, k);
-  return spec->elem == MX_ELEM_NONE ? mx_decode(mx_operand_format(MX_OPERAND_F32), code) : mx_decode(mx_elem_format(spec->elem), code);
+  return mx_spec_is_plain(spec) ? mx_decode(mx_operand_format(MX_OPERAND_F32), code) : mx_decode(mx_elem_format(spec->elem), code);
 }
 
 static double scaled(double v, double s, int encode) { return v == 0 ? v : encode ? v / s : v * s; }
 
 static void fill(terms *t, const judge_job *j, size_t row, size_t col) {
-  const int ea = j->a_spec->scale_form == MX_SCALE_FORM_ENCODE && j->a_spec->elem != MX_ELEM_NONE,
-            eb = j->b_spec->scale_form == MX_SCALE_FORM_ENCODE && j->b_spec->elem != MX_ELEM_NONE;
+  const int ea = j->a_spec->scale_form == MX_SCALE_FORM_ENCODE && !mx_spec_is_plain(j->a_spec),
+            eb = j->b_spec->scale_form == MX_SCALE_FORM_ENCODE && !mx_spec_is_plain(j->b_spec);
   for (size_t b = 0; b < t->kb; b++) {
     double sa, sb, dot = 0;
     scale_of(&sa, j->a, j->a_spec, row, b);

@@ -158,7 +158,7 @@ static void begin(mxi_estimator *e, const mx_linear_recipe *r, int kind) {
 }
 
 void mxi_estimator_of_elements(mxi_estimator *out, const mx_linear_recipe *r, int elem) {
-  begin(out, r, elem == MX_ELEM_NONE ? MX_QPRIME_STE : r->grad_qprime);
+  begin(out, r, mx_elem_format(elem)->kind == MX_KIND_NONE ? MX_QPRIME_STE : r->grad_qprime);
   out->clamped = 1;
   if (out->kind == MX_QPRIME_STE) return;
   values_of(out, mx_elem_format(elem));

@@ -12,7 +12,7 @@ enum { VIEW_OPENS = 2 };
 
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
   return spec->scale_rule != MX_SCALE_RULE_HIF4 && spec->scale_rule != MX_SCALE_RULE_QUEST && spec->elem_round != MX_ROUND_SR &&
-         spec->scale_round != MX_SCALE_ROUND_SR && spec->elem != MX_ELEM_NONE && !spec->tensor_given && mxi_sample_fits(spec, s);
+         spec->scale_round != MX_SCALE_ROUND_SR && !mx_spec_is_plain(spec) && !spec->tensor_given && mxi_sample_fits(spec, s);
 }
 
 static void read_seen(view *v) {
