@@ -7,7 +7,7 @@
     bench/torch_train.py linear MXGOLD                            the six operands and three products of one linear of a PyTorch model under MXFP4
     bench/torch_train.py time   MXGOLD [CASE...] [--rounds 5]     seconds of a step in turn: mxgold FP32 and MXFP4, PyTorch FP32 and fake-quantised
 
-Needs torch, numpy and safetensors; two threads for both sides unless --threads says otherwise. Exit 1 if something differs by more than it may."""
+Needs torch, numpy and safetensors, and for one arm of `time` microxcaling (the package mx; its folder on PYTHONPATH is enough); two threads for both sides unless --threads says otherwise. Exit 1 if something differs by more than it may."""
 
 import argparse
 import json
@@ -22,6 +22,11 @@ import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
+
+try:
+    import mx as microxcaling
+except ImportError:
+    microxcaling = None
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch_models as models  # noqa: E402
@@ -266,6 +271,13 @@ def fake(name, x, w, b=None):
     return y if b is None else y + b
 
 
+def microxcaling_linear():
+    """What mx.Linear calls, with its quantiser of torch operations: E2M1 in blocks of 32 under E8M0 in all three products, nothing rounded to bfloat16."""
+    specs = dict(scale_bits=8, w_elem_format="fp4_e2m1", a_elem_format="fp4_e2m1", block_size=32, bfloat=0, round="even", custom_cuda=False)
+    specs = microxcaling.finalize_mx_specs(specs)
+    return lambda name, x, w, b=None: microxcaling.linear(x, w, b, mx_specs=specs)
+
+
 def torch_stepper(cfg, init, linear):
     p = {k: torch.tensor(v, requires_grad=True) for k, v in init.items()}
     text, opt = text_of(cfg), models.optimizer_of(cfg, p)
@@ -291,6 +303,8 @@ def timed(args):
             cfg["data"]["order"] = "sequential"
             init = random_weights(args.mxgold, cfg, folder, 0.1)
             torch_arms = {"PyTorch FP32": models.plain, "PyTorch fake-quantised": fake}
+            if microxcaling:
+                torch_arms["PyTorch microxcaling"] = microxcaling_linear()
             steppers = {k: torch_stepper(cfg, init, f) for k, f in torch_arms.items()}
             for stepper in steppers.values():
                 stepper(0)
@@ -314,7 +328,7 @@ def timed(args):
                     core = best if "OpenBLAS" in arm else ""
                     seconds[arm].append((whole(arm, 1 + steps, core) - whole(arm, 1, core)) / steps)
                 for arm, stepper in steppers.items():
-                    n = max(1, steps // 3) if "fake" in arm else steps
+                    n = steps if arm == "PyTorch FP32" else max(1, steps // 3)
                     begin = time.perf_counter()
                     for s in range(n):
                         stepper(s)
@@ -323,6 +337,8 @@ def timed(args):
         for arm, values in seconds.items():
             m = statistics.median(values)
             print(f"{name:10} {arm:24} {m * 1e3:9.2f} {m / base:7.2f}{'  ' + (best or 'default') if 'OpenBLAS' in arm else ''}", flush=True)
+        if not microxcaling:
+            print(f"{name:10} {'PyTorch microxcaling':24} not installed")
     return True
 
 
