@@ -25,7 +25,7 @@ from ._arrays import adapt as _adapt
 from ._arrays import as_like as _as_like
 from ._cases import Case, Cases, gen
 from ._core import decode, encode, gemm, hadamard, mma, quantize
-from ._errors import DataError, DtypeError, Error, FileFormatError, ProgramError, ShapeError, SpecError, UnsupportedError
+from ._errors import DataError, DtypeError, Error, FileFormatError, KernelError, ProgramError, ShapeError, SpecError, UnsupportedError
 from ._files import Tensors, load, save
 from ._linear import LinearResult, linear
 from ._quantized import Quantized, dequantize
@@ -52,6 +52,7 @@ __all__ = [
     "Format",
     "Identity",
     "Judgement",
+    "KernelError",
     "Layout",
     "LinearResult",
     "Preset",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Statuses of include/mxgold/status.h, in its order; -1 is a wrong dtype.
 _OK, _ARG, _SHAPE, _KEY, _CONFLICT, _DATA, _NOMEM, _IO, _FORMAT, _UNSUPPORTED, _TIME = range(11)
@@ -58,6 +59,16 @@ class UnsupportedError(Error, NotImplementedError):
 
 class ProgramError(Error):
     """The program mxgold said that something is wrong (exit status 2)."""
+
+
+class KernelError(Error):
+    """A kernel under test that raised an exception of its own, which is __cause__.
+
+    x: the input that it was given, in NumPy; case: the Case that it comes from.
+    """
+
+    x: Any = None
+    case: Any = None
 
 
 class OutOfTimeError(ProgramError):

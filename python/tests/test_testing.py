@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -240,6 +241,47 @@ def test_explain():
     assert testing.explain(rounds_away, "te-nvfp4", allow="elem.round=rna", suites=["ties"]).ok
     with pytest.raises(mxgold.DtypeError):
         testing.explain(lambda x: x, "te-nvfp4")
+
+
+def test_an_exception_of_the_kernel_is_the_kernels():
+    """A race of which the seed is a sum of the input: int() of an infinite sum raises."""
+
+    def racing(x):
+        q = mxgold.quantize(x, "ocp-mxfp4")
+        bad = np.random.default_rng(int(np.nansum(np.abs(x)))).random(q.scales.shape) < 0.001
+        return np.where(np.repeat(bad, 16, 1), 0, q.codes).astype(np.uint8), q.scales
+
+    for asked in ({"preset": "ocp-mxfp4"}, {"spec": mxgold.Spec("te-nvfp4", elem_round="rna", seed=5)}):
+        with pytest.raises(mxgold.KernelError, match=r"^kernel: raised OverflowError: cannot convert float infinity to integer; on the input mxgold") as caught:
+            testing.explain(racing, **asked, suites=["special"], seed=7)
+        assert isinstance(caught.value.__cause__, OverflowError)
+        assert "\n" not in str(caught.value) and caught.value.argument == "kernel" and caught.value.case.suite == "special"
+        code = re.search(r"on the input (.*) \(\d+ x \d+, magnitudes up to [0-9.e+]+( and NaN)? and Inf\)$", str(caught.value))[1]
+        again = eval(code, {"mxgold": mxgold})  # what the message names is the input
+        assert np.array_equal(again, caught.value.x, equal_nan=True)
+        assert np.isinf(again).any()
+
+    calls = []
+
+    def fails_on_fresh(x):
+        calls.append(x)
+        if len(calls) > len(testing.cases("ocp-mxfp4", ["ties"])):
+            raise mxgold.ShapeError("of the kernel's own")
+        return mxgold.quantize(x, "ocp-mxfp4")
+
+    with pytest.raises(mxgold.KernelError, match="raised ShapeError: of the kernel's own") as caught:
+        testing.explain(fails_on_fresh, "ocp-mxfp4", suites=["ties"])
+    code = re.search(r"on the input (.*) \(48 x 192, magnitudes up to [0-9.e+]+\)$", str(caught.value))[1]
+    assert np.array_equal(eval(code, {"mxgold": mxgold}), caught.value.x)
+
+
+def test_explain_of_a_kernel_that_writes_in_its_input():
+    def in_place(x):
+        q = mxgold.quantize(x, "ocp-mxfp4")
+        x[:] = 0
+        return q
+
+    assert testing.explain(in_place, "ocp-mxfp4", suites=["ties"]).ok
 
 
 @testing.cases("te-nvfp4", suites=["ties", "special"])

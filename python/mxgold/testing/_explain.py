@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core, _program
 from .._arrays import as_like
 from .._cases import Case
-from .._errors import DtypeError, Error, OutOfTimeError
+from .._errors import DtypeError, Error, KernelError, OutOfTimeError
 from .._files import load
 from .._quantized import Quantized
 from .._spec import Spec, make
@@ -65,8 +65,14 @@ class Explanation:
 Outputs = tuple[Any, Any, Any, Any]  # codes, scales, tensor scale, micro-scales
 
 
-def _outputs(kernel: Kernel, x: Any, like: Any) -> Outputs:
-    given = kernel(as_like(x, like) if like is not None else x)
+def _outputs(kernel: Kernel, case: Case, origin: str, like: Any) -> Outputs:
+    """What a kernel gives on a copy of the case's input, in which it may write; origin: the keywords of gen() that make the input again."""
+    x = np.array(case.x)
+    given_x = as_like(x, like) if like is not None else x
+    try:
+        given = kernel(given_x)
+    except Exception as error:
+        raise _kernel_error(error, case, origin) from error
     if isinstance(given, Quantized):
         return given.codes, given.scales, given.tensor_scale, given.micro
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
@@ -94,6 +100,8 @@ def explain(
     names. preset, spec, set: what it should do, and what the inputs are made for; without them plain OCP MXFP4's. allow: known deviations, as
     assert_matches(). suites: the inputs that tell. seed: of these; the fresh ones have another. seconds: of the search. Returns an Explanation.
 
+    Raises KernelError if the kernel raised an exception: its message names that and the input, .x is the input, .__cause__ the kernel's exception.
+
     >>> import mxgold, mxgold.testing
     >>> found = mxgold.testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), preset="ocp-mxfp4")
     >>> found.ok, found.confirmed, found.spec.elem_round
@@ -108,7 +116,7 @@ def explain(
     outputs: list[tuple[Case, Outputs]] = []
     telling = cases(spec=asked, suites=suites, seed=seed)
     for case in telling:
-        codes, scales, scale, _ = given = _outputs(kernel, case.x, like)
+        codes, scales, scale, _ = given = _outputs(kernel, case, f", seed={seed}" if seed else "", like)
         outputs.append((case, given))
         right = right and wanted is not None and _gives(asked, case, given)
         tensors += [(f"{case.suite}{case.index}.{name}", dtype, array) for name, dtype, array in kernel_tensors(codes, scales, scale, case.x)]
@@ -122,6 +130,18 @@ def explain(
     ok = (confirmed and found.exact) if wanted is None else right or _is_allowed(allow, asked, found)
     said = found.verdict + ("" if confirmed or found.grade == "none" else " Fresh inputs do not confirm it.")
     return Explanation(ok and confirmed if found.exact else ok, said, found, confirmed, len(telling), fresh)
+
+
+def _kernel_error(error: Exception, case: Case, origin: str) -> KernelError:
+    """Says that the kernel raised, not mxgold, and with which input."""
+    odd = [name for name, there in (("NaN", np.isnan(case.x).any()), ("Inf", np.isinf(case.x).any())) if there]
+    largest = np.abs(case.x, where=np.isfinite(case.x), out=np.zeros_like(case.x)).max(initial=0)
+    size = f"{case.x.shape[0]} x {case.x.shape[1]}, magnitudes up to {largest:.3g}{''.join(' and ' + name for name in odd)}"
+    plain = case.spec.replace(seed=0)
+    spec = repr(str(plain)) if "=" not in str(plain) else f"spec=mxgold.{plain!r}"
+    made = KernelError(f"kernel: raised {type(error).__name__}: {error}; on the input mxgold.gen({case.suite!r}, {spec}{origin})[{case.index}].x ({size})")
+    made.argument, made.x, made.case = "kernel", np.array(case.x), case
+    return made
 
 
 def _gives(spec: Spec, case: Case, given: Outputs) -> bool:
@@ -164,7 +184,7 @@ def _confirm(kernel: Kernel, asked: Spec, found: Identity, seed: int, like: Any)
     same = (found.exact and found.spec is not None) or found.fault is not None
     fresh = cases(spec=asked, suites=("random", "ties", "boundary"), seed=seed + 1000003, shape=(48, 192))
     for case in fresh:
-        given = _outputs(kernel, np.ascontiguousarray(case.x), like)
+        given = _outputs(kernel, case, f", seed={seed + 1000003}, shape=(48, 192)", like)
         if same and found.exact and found.spec is not None:
             same = _gives(found.spec, case, given)
         elif same:
