@@ -64,7 +64,7 @@ static void shape_of(char *text, size_t size, const mx_mma_model *m) {
   if (m->m) snprintf(text, size, "m%dn%dk%d", m->m, m->n, m->k);
 }
 
-static void describe(out *o, const mx_mma_model *m) {
+static void describe(out *o, const mx_mma_model *m, int json) {
   char shape[48], keys[512], scale[48];
   shape_of(shape, sizeof shape, m);
   mx_accum_text(keys, sizeof keys, &m->accum);
@@ -80,7 +80,7 @@ static void describe(out *o, const mx_mma_model *m) {
     out_text(o, "scale", scale);
   }
   out_text(o, "parameters", keys);
-  out_text(o, "held to", m->held);
+  out_text(o, json ? "held_to" : "held to", m->held);
   out_text(o, "source", m->source);
 }
 
@@ -89,7 +89,7 @@ static int describe_one(const char *name, int json) {
   mx_error err;
   if (mx_mma_model_find(&m, name, &err)) return cli_fail(&err);
   out *o = out_new();
-  describe(o, &m);
+  describe(o, &m, json);
   return out_print(o, json);
 }
 
@@ -112,7 +112,7 @@ static void list_row(out *o, const mx_mma_model *m, int all) {
     out_u64(o, "block", (uint64_t)m->block);
     out_text(o, "parameters", keys);
   }
-  out_text(o, "held to", m->held);
+  out_text(o, all ? "held_to" : "held to", m->held); /* all is for JSON */
   out_text(o, "source", m->source);
 }
 

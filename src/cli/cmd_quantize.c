@@ -391,7 +391,8 @@ const cli_command cmd_quantize = {
     "An input is read in pieces, whatever its size. One of binary32 that has to be read twice, for the scale of the whole tensor, and has at "
     "most\n"
     "1 GiB is mapped: it then counts as resident memory, which the system takes back when it needs it.\n"
-    "--all leaves unchanged, and names, tensors that are not floats or not matrices, and those whose columns had.size does not divide. Its "
+    "--all leaves unchanged, and names, tensors that are not floats or not matrices, results in an .mxv, and those whose columns had.size does "
+    "not divide. Its "
     "memory stays\n"
     "under 1 GiB for any size; a block of more than 48 Mi values (block=col, block=tensor) is refused. If bits are random, each tensor has\n"
     "a seed of its own: the spec's seed xor the 64-bit FNV-1a hash of its name."};

@@ -56,7 +56,7 @@ static int report(const struct args *a, const mx_vectors *e, const mx_vectors_co
     char want[24], got[24];
     snprintf(want, sizeof want, "%" PRIx64, t[i].want);
     snprintf(got, sizeof got, "%" PRIx64, t[i].got);
-    out_u64(o, "first case", t[i].first_case);
+    out_u64(o, a->json ? "first_case" : "first case", t[i].first_case);
     out_u64(o, "at", t[i].first_index);
     out_text(o, "expected", want);
     out_text(o, "actual", got);

@@ -54,7 +54,7 @@ import json, sys
 rows = {r["operand"][:2]: r for r in json.load(open(sys.argv[1]))["operands"]}
 assert [q for q in rows if (rows[q]["bias"], rows[q]["bias_below"]) != (None, None)] == ["Q3"], rows
 assert rows["Q3"]["bias_low"] == 0 and rows["Q3"]["bias_below"] == rows["Q3"]["bias_high"] > 0, rows
-assert all(rows[q]["both bias"] is rows[q]["both_bias_high"] is None for q in rows), rows # Q4 draws nothing: its error is in the product of every repeat
+assert all(rows[q]["both_bias"] is rows[q]["both_bias_high"] is None for q in rows), rows # Q4 draws nothing: its error is in the product of every repeat
 P
 accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 64x64 -p nvfp4 --operand Q2:elem.round=sr --json
 python3 - "$scratch/stdout" <<'P' || fail "--gemm --json: bias without chance, or none with it"

@@ -344,7 +344,7 @@ done
 accepts "$mxgold" ablate --gemm gen:gaussian gen:gaussian --shape 32x64 -p nvfp4 --json
 python3 - "$scratch/stdout" <<'P' || fail "X and W of a product are the same draws"
 import json, sys
-d = {r["quantised"]: r["relative error"] for r in json.load(open(sys.argv[1]))["error"]}
+d = {r["quantised"]: r["relative_error"] for r in json.load(open(sys.argv[1]))["error"]}
 assert abs(d["first operand alone"] / d["second operand alone"] - 1) > 1e-4, d
 # Of independent operands the errors add as squares.
 assert abs(d["both, binary64 sums"] ** 2 / (d["first operand alone"] ** 2 + d["second operand alone"] ** 2) - 1) < 0.1, d
@@ -362,7 +362,7 @@ accepts $fp8 --accumulate fused:F=13
 cmp -s "$scratch/stdout" sum-fused:F=13 || fail "--accumulate is not --accum"
 python3 - <<'P' || fail "a sum of 13 bits costs nothing"
 import json
-e = {m: [r["relative error"] for r in json.load(open("sum-" + m))["error"] if r["quantised"] == "sums alone"][0] for m in ("fused:F=13", "f32_block", "dequantized")}
+e = {m: [r["relative_error"] for r in json.load(open("sum-" + m))["error"] if r["quantised"] == "sums alone"][0] for m in ("fused:F=13", "f32_block", "dequantized")}
 assert e["fused:F=13"] > 100 * e["f32_block"] > 0 == e["dequantized"], e
 P
 refuses "mxgold: model 'f23_block' is unknown, nearest: f32_block" "$mxgold" ablate --gemm gen:gaussian gen:laplace --accum f23_block
@@ -711,7 +711,7 @@ accepts "$mxgold" ablate one-nan.npy -p nvfp4
 accepts "$mxgold" ablate --six one-nan.npy one-nan.npy gen:gaussian --shape 64x64 -p nvfp4 --json
 python3 - "$scratch/stdout" <<'P' || fail "figures of an operand of which nothing is left"
 import json, sys
-assert all(r["SQNR dB"] is None and r["gain"] is None and r["underflow_percent"] is None for r in json.load(open(sys.argv[1]))["operands"] if r["operand"][:2] in ("Q1", "Q2"))
+assert all(r["sqnr_db"] is None and r["gain"] is None and r["underflow_percent"] is None for r in json.load(open(sys.argv[1]))["operands"] if r["operand"][:2] in ("Q1", "Q2"))
 P
 if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate one-nan.npy -p nvfp4,ocp-mxfp4 --html lost.html

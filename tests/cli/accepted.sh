@@ -236,6 +236,18 @@ accepts "$mxgold" ablate v.mxv:x -p nvfp4,ocp-mxfp4 --csv
 sed -E 's/(true|false),[0-9]+,/\1,/' "$scratch/stdout" | cmp -s want.csv - || fail "ablate of a column: $(cat "$scratch/stdout")"
 accepts "$mxgold" ablate v.mxv -p nvfp4
 grep -q '^codes  *u8  *64x256  not floats$' "$scratch/stdout" || fail "ablate of a whole .mxv: $(cat "$scratch/stdout")"
+# Of a whole .mxv the input is measured, not the floats that a kernel gives back, unless they are asked for.
+accepts "$mxgold" gen minimal --preset te-nvfp4 --dequantized -o m.mxv
+accepts "$mxgold" ablate m.mxv -p nvfp4
+for line in '^x  *nvfp4 ' '^tensor_scale  *f32  *17x1  *no input$' '^dequantized  *f32  *17x2x64  *no input$' '^tensors measured  1$'; do
+  grep -q "$line" "$scratch/stdout" || fail "ablate of a whole .mxv lacks $line: $(cat "$scratch/stdout")"
+done
+accepts "$mxgold" ablate m.mxv -p nvfp4 --include dequantized
+grep -q '^dequantized  *nvfp4 ' "$scratch/stdout" || fail "ablate --include dequantized: $(cat "$scratch/stdout")"
+accepts "$mxgold" ablate m.mxv:dequantized -p nvfp4
+accepts "$mxgold" quantize m.mxv --all --fake --preset nvfp4 -o fake.safetensors
+grep -q '^quantised  *1$' "$scratch/stdout" || fail "quantize --all of an .mxv: $(cat "$scratch/stdout")"
+rm -f m.mxv fake.safetensors
 accepts "$mxgold" ablate --gemm v.mxv:x v.mxv:x -p nvfp4
 refuses "mxgold: codes: dtype is u8, expected f32, f16 or bf16" "$mxgold" ablate v.mxv:codes
 

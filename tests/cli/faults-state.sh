@@ -2,14 +2,19 @@
 : "${scratch:?run by tests/run-cli.sh}"
 sweep() { "$mxgold" ablate gen:gaussian gen:laplace --shape 96x64 --seed 3 -p ocp-mxfp4,nvfp4,ocp-mxfp8-e4m3 --json --threads 2 "$@"; }
 build_interrupt
+# signalled N:SIGNAL COMMAND...: COMMAND gets the signal at its N-th lock; rc is its status. The shell's own word on a killed command is not shown.
+signalled() {
+  local at=$1
+  shift
+  { ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="flock:$at" "$@" >"$scratch/stdout" 2>"$scratch/stderr"; } 2>"$scratch/shell"
+  rc=$?
+}
 accepts sweep
 cp "$scratch/stdout" want
 for signal in 9 15; do
   for pairs in 1 4; do # that are whole when the signal comes, at the next one's lock
     rm -f state
-    ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="flock:$((pairs + 1)):$signal" \
-      "$mxgold" ablate gen:gaussian gen:laplace --shape 96x64 --seed 3 -p ocp-mxfp4,nvfp4,ocp-mxfp8-e4m3 --json --threads 2 --state state >"$scratch/stdout" 2>"$scratch/stderr"
-    rc=$?
+    signalled $((pairs + 1)):$signal sweep --state state
     [ $rc = $([ $signal = 9 ] && echo 137 || echo 2) ] || fail "signal $signal: exit $rc"
     [ $signal = 9 ] || [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, the files that were finished stay" ] || fail "said: $(cat "$scratch/stderr")"
     [ "$(wc -l <state)" = $((pairs + 1)) ] || fail "signal $signal behind $pairs pairs: $(wc -l <state) lines, expected the name and $pairs"
@@ -31,10 +36,7 @@ for mode in six:3 gemm:1; do
   for signal in 9 15; do
     for kept in $(seq 1 $((2 * products - 1))); do # products that are whole when the signal comes, at the next one's lock
       rm -f state
-      # shellcheck disable=SC2086
-      ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$scratch/interrupt.so" INTERRUPT="flock:$((kept + 1)):$signal" \
-        "$mxgold" ablate --${mode%:*} $tensors --shape 64x64 --seed 3 -p $presets --json --threads 2 --state state >"$scratch/stdout" 2>"$scratch/stderr"
-      rc=$?
+      signalled $((kept + 1)):$signal layer --state state
       [ $rc = $([ $signal = 9 ] && echo 137 || echo 2) ] || fail "$mode, signal $signal: exit $rc"
       [ "$(wc -l <state)" = $((kept + 1)) ] || fail "$mode, signal $signal behind $kept products: $(wc -l <state) lines, expected the name and $kept"
       cp state before

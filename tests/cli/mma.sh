@@ -54,7 +54,7 @@ accepts "$mxgold" models cdna4/ --json
 python3 - "$scratch/stdout" <<'P' || fail "models cdna4/: a row that does not say it is a candidate"
 import json, sys
 rows = json.load(open(sys.argv[1]))["models"]
-assert len(rows) > 100 and all("nothing" in r["held to"] for r in rows)
+assert len(rows) > 100 and all("nothing" in r["held_to"] for r in rows)
 row = next(r for r in rows if r["model"] == "cdna4/mfma_scale_f32_16x16x128_f8f6f4_e2m1_e2m1")
 assert (row["shape"], row["k"], row["d"], row["a"], row["scale"], row["block"]) == ("m16n16k128", 128, "f32", "e2m1", "e8m0", 32), row
 assert row["parameters"].startswith("L=16,F=24,join=after"), row

@@ -56,7 +56,7 @@ static void product_bias(out *o, const char *key, const mx_product_error *e, int
   if (json && !strcmp(key, "bias")) {
     ablate_say_bias(o, drawn, e->bias, e->bias_low, e->bias_high);
   } else if (json) {
-    out_number(o, "both bias", drawn && e->bias_low > 0 ? e->bias : (double)NAN);
+    out_number(o, "both_bias", drawn && e->bias_low > 0 ? e->bias : (double)NAN);
     out_number(o, "both_bias_low", drawn ? e->bias_low : (double)NAN);
     out_number(o, "both_bias_high", drawn ? e->bias_high : (double)NAN);
   } else if (drawn) {
@@ -86,9 +86,9 @@ static void product_rows(out *o, const ablate_layers *l, size_t spec, int json) 
     if (isnan(parts[i].e->relative) && !json)
       out_text(o, "relative error", "none left");
     else
-      out_figure(o, "relative error", parts[i].e->relative, "%.3e", json);
+      out_figure(o, json ? "relative_error" : "relative error", parts[i].e->relative, "%.3e", json);
     out_figure(o, "gain", parts[i].e->gain, "%.5f", json);
-    out_figure(o, "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e", json);
+    out_figure(o, json ? "one_minus_cos" : "1-cos", parts[i].e->cosine >= 1 ? 0 : 1 - parts[i].e->cosine, "%.1e", json);
     product_bias(o, "bias", parts[i].e, parts[i].drawn, json);
     if (json || s->total.left_out) out_u64(o, json ? "left_out" : "NaN, left out", parts[i].e->left_out);
     say_same(o, l, spec, json);
@@ -126,13 +126,13 @@ static void operand_rows(out *o, const ablate_layers *l, size_t spec, int json) 
     out_text(o, "preset", l->specs->at[spec].label);
     out_text(o, "product", ablate_product_name(l, i / 2));
     out_text(o, "operand", of[i]);
-    left_figure(o, "SQNR dB", a, mx_sqnr(&a->sums), "%.3f", json);
+    left_figure(o, json ? "sqnr_db" : "SQNR dB", a, mx_sqnr(&a->sums), "%.3f", json);
     left_figure(o, "gain", a, mx_gain(&a->sums), "%.4f", json);
     out_figure(o, json ? "saturated_percent" : "saturated %", a->n_codes ? 100 * (double)a->saturated / (double)a->n_codes : 0, "%.3f", json);
     left_figure(o, json ? "underflow_percent" : "underflow %", a, 100 * (double)a->sums.n_underflow / (double)a->sums.n, "%.3f", json);
-    out_figure(o, "product error", own->relative, "%.4f", json);
-    out_figure(o, "both error", s->total.relative, "%.4f", json);
-    out_figure(o, "both gain", s->total.gain, "%.4f", json);
+    out_figure(o, json ? "product_error" : "product error", own->relative, "%.4f", json);
+    out_figure(o, json ? "both_error" : "both error", s->total.relative, "%.4f", json);
+    out_figure(o, json ? "both_gain" : "both gain", s->total.gain, "%.4f", json);
     operand_bias(o, a, json);
     product_bias(o, "both bias", &s->total, drawn, json);
     const uint64_t spoiled = a->sums.n_spoiled / (uint64_t)a->repeats;

@@ -104,10 +104,11 @@ static mx_file *opened(const ablate_tensors *t, const char *path) {
 }
 
 /* Why a tensor that comes with others is not measured; NULL if it is. */
-static const char *why_not(const ablate_tensors *t, const mx_array *a, int whole) {
+static const char *why_not(const ablate_tensors *t, const mx_file *file, const mx_array *a, int whole) {
   const char *why = input_why_not(a);
   if (!why) why = !a->n_values ? "empty" : name_left_out(&t->names, a->name);
-  return why ? why : whole && !t->names.include_text && a->n_dims < 2 ? "no matrix" : NULL;
+  if (why || !whole || t->names.include_text) return why;
+  return a->n_dims < 2 ? "no matrix" : input_no_input(file, a);
 }
 
 /* In one file: a name, a pattern, or every matrix of floats. */
@@ -129,7 +130,7 @@ static int add_file(ablate_tensors *t, const char *path, const char *which, int 
   for (size_t i = 0; i < mx_file_count(file); i++) {
     a = mx_file_at(file, i);
     if (which && fnmatch(which, a->name, 0)) continue;
-    const char *why = why_not(t, a, !which);
+    const char *why = why_not(t, file, a, !which);
     if (why ? leave_out(t, a, why) : add_array(t, a, path, 1)) return CLI_TROUBLE;
   }
   if (filtered || !must || t->n > before) return CLI_FINE;

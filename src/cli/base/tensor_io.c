@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
 #include "pipeline.h"
 #include "progress.h"
 #include "shape.h"
@@ -31,6 +32,10 @@ int input_refuse_f64(const char *name) {
 const char *input_why_not(const mx_array *a) {
   if (a->dtype == MX_F64) return "f64: round it to float32 first";
   return mx_array_read_f32(NULL, a, 0, 0, 0) ? "not floats" : NULL;
+}
+
+const char *input_no_input(const mx_file *file, const mx_array *a) {
+  return file_ends_with(mx_file_path(file), ".mxv") && strcmp(a->name, "x") && strcmp(a->name, "input") ? "no input" : NULL;
 }
 
 int input_open(input *in, const char *path, const input_form *form, mx_access access) {

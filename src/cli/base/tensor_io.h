@@ -35,6 +35,8 @@ int input_open(input *in, const char *path, const input_form *form, mx_access ac
 int input_refuse_f64(const char *name);
 /** Why a tensor of a checkpoint is not an input, "f64: round it to float32 first" or "not floats"; NULL if it is one. */
 const char *input_why_not(const mx_array *a);
+/** "no input": the file is an .mxv and the tensor one of its results, such as dequantized; NULL if it is x, or of another file. */
+const char *input_no_input(const mx_file *file, const mx_array *a);
 /** Can values be used where they are in the mapping? */
 int input_in_place(const input *in);
 /** Values [first, first + n) in *out: in place if they can be, else read to room, which then must have place for them. */

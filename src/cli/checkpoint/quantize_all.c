@@ -31,12 +31,13 @@ typedef struct work {
 } work;
 
 /* Which tensors: floats, by default matrices alone, so that norms and biases stay. NULL, or why it is left as it is. */
-static const char *why_kept(const work *w, const mx_array *a) {
+static const char *why_kept(const work *w, const mx_file *file, const mx_array *a) {
   const char *why = input_why_not(a);
   if (why) return why;
   if (!a->n_values) return "empty";
   why = name_left_out(&w->names, a->name);
-  return why ? why : !w->o->include && a->n_dims < 2 ? "no matrix" : NULL;
+  if (why || w->o->include) return why;
+  return a->n_dims < 2 ? "no matrix" : input_no_input(file, a);
 }
 
 /* The file's tensors, behind those of the files before it. */
@@ -48,7 +49,7 @@ static int plan(work *w, const mx_file *in) {
   for (size_t i = 0; i < n; i++) {
     const mx_array *a = mx_file_at(in, i);
     fake_tensor *t = &all[w->n];
-    *t = (fake_tensor){.a = a, .name = strdup(a->name), .dtype = a->dtype, .n_dims = a->n_dims, .kept = why_kept(w, a)};
+    *t = (fake_tensor){.a = a, .name = strdup(a->name), .dtype = a->dtype, .n_dims = a->n_dims, .kept = why_kept(w, in, a)};
     if (!t->name) return cli_error("out of memory");
     memcpy(t->shape, a->shape, sizeof t->shape);
     w->n++;
