@@ -1,7 +1,6 @@
 /* Rotates rows by SPEC 5: signs, butterflies of stride 1, 2, 4 ... n/2, each one rounded binary32 operation, then one multiplication by
  * rnd_f32(1/sqrt(n)). */
-#include "num.h"
-#include "ref.h"
+#include "rules.h"
 
 #include <stdlib.h>
 
@@ -34,16 +33,25 @@ static int negated(int sign, const uint8_t *signs, uint64_t seed, unsigned i) {
   }
 }
 
-static void rotate_tile(num *x, unsigned size) {
+num ref_rotation_factor(unsigned size) {
   unsigned k = 0;
-  for (unsigned stride = 1; stride < size; stride *= 2, k++)
+  while (size >> (k + 1)) k++;
+  return root(k);
+}
+
+void ref_butterflies(num *x, unsigned size) {
+  for (unsigned stride = 1; stride < size; stride *= 2)
     for (unsigned i = 0; i < size; i++)
       if (!(i & stride)) {
         num a = x[i], b = x[i + stride];
         x[i] = num_add_r(a, b, NUM_F32);
         x[i + stride] = num_sub_r(a, b, NUM_F32);
       }
-  for (unsigned i = 0; i < size; i++) x[i] = num_mul_r(x[i], root(k), NUM_F32);
+}
+
+static void rotate_tile(num *x, unsigned size) {
+  ref_butterflies(x, size);
+  for (unsigned i = 0; i < size; i++) x[i] = num_mul_r(x[i], ref_rotation_factor(size), NUM_F32);
 }
 
 mx_status ref_hadamard(float *out, size_t ld_out, const float *src, size_t rows, size_t cols, size_t ld, unsigned size, int sign,

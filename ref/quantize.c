@@ -19,7 +19,7 @@ static mx_status prepare_row(float *row, const float *src, size_t cols, const mx
 }
 
 /* All rows, [rows][cols]; NULL without memory. */
-static mx_status prepare(float **out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
+mx_status ref_prepare(float **out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec) {
   size_t n;
   *out = NULL;
   if (__builtin_mul_overflow(rows, cols, &n) || n > SIZE_MAX / sizeof(float) - 1) return MX_ERR_NOMEM;
@@ -37,7 +37,7 @@ static mx_status prepare(float **out, const float *src, size_t rows, size_t cols
 }
 
 /* Step 4. */
-static num tensor_amax(const ref_plan *plan, const float *x, size_t n) {
+num ref_largest(const ref_plan *plan, const float *x, size_t n) {
   num most = num_zero(0);
   for (size_t i = 0; i < n; i++) {
     num a;
@@ -56,9 +56,9 @@ mx_status ref_tensor_amax(float *out, const float *src, size_t rows, size_t cols
   ref_plan plan;
   mx_status status = ref_spec_check(spec, NULL);
   if (status == MX_OK) status = ref_plan_make(&plan, spec, rows, cols);
-  if (status == MX_OK) status = prepare(&x, src, rows, cols, ld, spec);
+  if (status == MX_OK) status = ref_prepare(&x, src, rows, cols, ld, spec);
   if (status != MX_OK) return status;
-  *out = num_result(tensor_amax(&plan, x, rows * cols));
+  *out = num_result(ref_largest(&plan, x, rows * cols));
   free(x);
   return MX_OK;
 }
@@ -75,8 +75,16 @@ typedef struct work {
   num *z, *q;        /* select=eden: scaled values and those of the codes, of one row; both 0 where they do not count */
 } work;
 
-static void store_scale(mx_tensor *t, size_t row, size_t col, uint64_t code) {
+static void put_scale(mx_tensor *t, size_t row, size_t col, uint64_t code) {
   for (size_t i = 0; i < t->scale_bytes; i++) t->scales[(row * t->scale_cols + col) * t->scale_bytes + i] = (uint8_t)(code >> 8 * i);
+}
+
+void ref_store_scale(mx_tensor *t, const ref_plan *plan, size_t row, size_t col, uint64_t code) {
+  const size_t height = plan->block_rows, width = plan->block_cols;
+  if (t->scale_rows != t->rows || (width == 1 && height > 1))
+    put_scale(t, row / height, col, code);
+  else
+    for (size_t r = row; r < row + height && r < t->rows; r++) put_scale(t, r, col / width, code);
 }
 
 /* select=eden: z and q of a block's elements. A zero and a block whose stored scale is no positive number do not count. */
@@ -143,24 +151,18 @@ static int do_block(work *w, size_t row, size_t col) {
     if (r < t->rows && c < t->cols_padded) w->unpacked[r * t->cols_padded + c] = (uint8_t)w->codes[pick][i];
   }
   if (w->z) remember(w, &scales[0], row, col);
-  if (t->scale_rows == t->rows && !(width == 1 && height > 1)) {
-    for (size_t r = row; r < row + height && r < t->rows; r++) {
-      store_scale(t, r, col / width, scale_code);
-      if (t->micro) memcpy(t->micro + (r * t->scale_cols + col / width) * 3, micro, 3);
-    }
-  } else {
-    store_scale(t, row / height, col, scale_code);
-  }
+  ref_store_scale(t, plan, row, col, scale_code);
+  if (t->micro) memcpy(t->micro + (row * t->scale_cols + col / width) * 3, micro, 3); /* of scale.rule=hif4, whose blocks have one row */
   return 1;
 }
 
-static int same_shape(const mx_tensor *a, const mx_tensor *b) {
+int ref_same_shape(const mx_tensor *a, const mx_tensor *b) {
   return a->rows == b->rows && a->cols == b->cols && a->cols_padded == b->cols_padded && a->code_stride == b->code_stride &&
          a->scale_rows == b->scale_rows && a->scale_cols == b->scale_cols && a->scale_bytes == b->scale_bytes;
 }
 
 /* Step 11: codes to bytes, a row at a time. */
-static void pack(mx_tensor *t, const uint8_t *codes, const ref_plan *plan) {
+void ref_store_codes(mx_tensor *t, const uint8_t *codes, const ref_plan *plan) {
   for (size_t r = 0; r < t->rows && t->code_stride; r++) {
     if (plan->elem->bits == 4)
       ref_pack4(t->codes + r * t->code_stride, codes + r * t->cols_padded, t->cols_padded, plan->spec->nibble, plan->block_cols);
@@ -189,7 +191,7 @@ static mx_status run(work *w, mx_error *err) {
     if (w->z) correct_row(w, row);
   }
   if (has_codes)
-    pack(t, w->unpacked, plan);
+    ref_store_codes(t, w->unpacked, plan);
   else
     for (size_t i = 0; i < t->rows * t->cols; i++) {
       const num v = num_float(w->x[i]);
@@ -207,13 +209,13 @@ mx_status ref_quantize(mx_tensor *out, const float *src, size_t rows, size_t col
   mx_tensor want;
   if ((status = ref_tensor_layout(&want, rows, cols, spec)) != MX_OK) return ref_fail(err, status, "out of memory");
   if (ld < cols) return ref_fail(err, MX_ERR_SHAPE, "row stride %zu is less than %zu columns", ld, cols);
-  if (!same_shape(out, &want)) return ref_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
+  if (!ref_same_shape(out, &want)) return ref_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
   ref_plan plan;
   if ((status = ref_plan_make(&plan, spec, rows, cols)) != MX_OK) return ref_fail(err, status, "chain");
   float *x;
-  if ((status = prepare(&x, src, rows, cols, ld, spec)) != MX_OK) return ref_fail(err, status, "out of memory");
+  if ((status = ref_prepare(&x, src, rows, cols, ld, spec)) != MX_OK) return ref_fail(err, status, "out of memory");
   num stored;
-  ref_plan_tensor(&plan, exec && exec->amax_known ? num_float(exec->amax) : tensor_amax(&plan, x, rows * cols), &stored);
+  ref_plan_tensor(&plan, exec && exec->amax_known ? num_float(exec->amax) : ref_largest(&plan, x, rows * cols), &stored);
   out->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;
   out->tensor_scale = out->has_tensor_scale ? num_result(stored) : 1;
   work w = {.plan = &plan, .out = out, .x = x, .first_row = exec ? exec->first_row : 0};

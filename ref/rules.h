@@ -48,6 +48,10 @@ typedef struct ref_block {
 
 /* Makes one scale of a block, or two under select=foursix: for a largest value of 6, and of 4. Returns how many; 0 for a block that the spec refuses. */
 int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block);
+/* The same from a maximum that is not the block's own. */
+int ref_block_scales_from(ref_scale out[2], const ref_plan *plan, const ref_block *block, num amax);
+/* What the elements do under a code that the rule did not make: they are scaled by its value, with scale.byte0 and scale.zero=zero, max. */
+ref_scale ref_scale_given(const ref_plan *plan, uint64_t code);
 /* F: scale.max times scale.margin. */
 num ref_scale_max(const mx_spec *spec, const mx_format *elem);
 /* Does the element count for amax, and as what? Returns 0 when it does not. */
@@ -83,6 +87,19 @@ num ref_dequantized(const ref_plan *plan, num code, num scale, num over, num und
 /* Fills in the defaults of a spec for a tensor; then, once A = max|X| is known, what follows from it. The stored tensor scale goes to *stored. */
 mx_status ref_plan_make(ref_plan *plan, const mx_spec *spec, size_t rows, size_t cols);
 void ref_plan_tensor(ref_plan *plan, num amax, num *stored);
+
+/* Steps 1 to 3 of a tensor, into memory of its own; step 4; and step 11: codes of a byte each, [rows][cols_padded], into their bytes, and the scale
+ * of the block whose first element is (row, col). */
+mx_status ref_prepare(float **out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec);
+num ref_largest(const ref_plan *plan, const float *x, size_t n);
+void ref_store_codes(mx_tensor *t, const uint8_t *codes, const ref_plan *plan);
+void ref_store_scale(mx_tensor *t, const ref_plan *plan, size_t row, size_t col, uint64_t code);
+/* Was `a` allocated for what `b` says? */
+int ref_same_shape(const mx_tensor *a, const mx_tensor *b);
+
+/* A rotation's butterflies, and the factor after them: rnd_f32(1 / sqrt(size)). */
+void ref_butterflies(num *x, unsigned size);
+num ref_rotation_factor(unsigned size);
 
 /* scale.rule=hif4: codes and micro bits of a block of 64; the scale is made as under every rule. Returns 0 if the spec refuses the block. */
 int ref_hif4_block(uint64_t *scale_code, uint8_t micro[3], uint64_t codes[64], const ref_plan *plan, const ref_block *block);

@@ -57,8 +57,7 @@ static num in_type(const ref_plan *plan, num v) { return plan->type == NUM_F32 ?
 /* ---- a code is known: what do elements do? ---- */
 
 /* `code` is stored, elements are scaled by `used`. scale.byte0 speaks of the stored code, however it came about (but for a block of zeros). */
-static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scaling scaling) {
-  ref_scale s = {clamp_code(plan, code), in_type(plan, used), scaling};
+static ref_scale with_byte0(const ref_plan *plan, ref_scale s) {
   if (s.code != 0) return s;
   switch (plan->spec->scale_byte0) {
   case MX_SCALE_BYTE0_DIV126:
@@ -73,6 +72,10 @@ static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scali
     break;
   }
   return s;
+}
+
+static ref_scale finish(const ref_plan *plan, uint64_t code, num used, ref_scaling scaling) {
+  return with_byte0(plan, (ref_scale){clamp_code(plan, code), in_type(plan, used), scaling});
 }
 
 /* What is stored is what is used; with another scale.used, what would be stored without scale.min_byte. */
@@ -299,9 +302,20 @@ static num power_rule(const ref_plan *plan, const ref_block *block, num amax, in
   return num_pow2(encode ? -exp : exp);
 }
 
+ref_scale ref_scale_given(const ref_plan *plan, uint64_t code) {
+  const num value = ref_scale_value(plan, code);
+  ref_scaling scaling = SCALING_USED;
+  if (num_is_zero(value) && plan->spec->scale_zero == MX_SCALE_ZERO_ZERO) scaling = SCALING_SIGNED_ZERO;
+  if (num_is_zero(value) && plan->spec->scale_zero == MX_SCALE_ZERO_MAX) scaling = SCALING_FLT_MAX;
+  return with_byte0(plan, (ref_scale){code, in_type(plan, value), scaling}); /* unclamped: as it is given */
+}
+
 int ref_block_scales(ref_scale out[2], const ref_plan *plan, const ref_block *block) {
+  return ref_block_scales_from(out, plan, block, block_amax(plan, block));
+}
+
+int ref_block_scales_from(ref_scale out[2], const ref_plan *plan, const ref_block *block, num amax) {
   const mx_spec *spec = plan->spec;
-  num amax = block_amax(plan, block);
   if (num_is_nan(plan->seen) && plan->act_nan == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
   if (plan->seen.kind == NUM_INF && plan->act_inf == MX_SCALE_NAN_TENSOR) return out[0] = nan_scale(plan), 1;
 

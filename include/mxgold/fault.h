@@ -83,7 +83,7 @@ size_t mx_fault_words(char *out, size_t size, const mx_fault *fault);
  *  Returns as mx_quantize(); MX_ERR_CONFLICT also for rules that have steps of their own (scale.rule=hif4 or quest), for random bits, and for a
  *  fault that means nothing under this spec or shape (a rotation that does not divide the columns).
 
- *  Threads: reentrant.   Source: SPEC 9.   Oracle: tests/test_fault.c, tests/strangers. */
+ *  Threads: reentrant.   Source: SPEC 9.   Oracle: ref_quantize_faulty(), tests/test_fault_ref.c, tests/strangers. */
 mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_fault *faults,
                              size_t n, mx_error *err);
 

@@ -47,7 +47,7 @@ int mxi_ceil_log2(double x, int log2f) {
 float mxi_cut_to_bf16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
-  bits &= 0xFFFF0000u;
+  if (!isnan(x)) bits &= 0xFFFF0000u; /* a NaN whose payload goes would be an Inf */
   memcpy(&x, &bits, sizeof bits);
   return x;
 }

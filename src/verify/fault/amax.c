@@ -1,4 +1,5 @@
 /* Computes what a fault puts in place of a maximum, of a block or of the tensor. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,14 @@ static int falling(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* The k-th largest magnitude of a block (1: the largest), counting missing elements as zeros, plus a fraction of the way to the next one. */
-static float rank_of(const fault_run *r, size_t d, size_t a, size_t k, double fraction) {
+/* The k-th largest magnitude of a block (1: the largest), counting missing elements as zeros, plus a fraction of the way to the next one; of a large
+ * block, `otherwise`. */
+static float rank_of(const fault_run *r, size_t d, size_t a, size_t k, double fraction, float otherwise) {
   enum { MOST = 1024 };
   float m[MOST];
   const size_t area = r->block_rows * r->block_cols;
   size_t n = 0;
-  if (area > MOST) return own(r, d, a);
+  if (area > MOST) return otherwise;
   for (size_t i = 0; i < area; i++) {
     const size_t row = d * r->block_rows + i / r->block_cols, col = a * r->block_cols + i % r->block_cols;
     m[n++] = row < r->rows && col < r->cols ? fabsf(r->x[row * r->cols + col]) : 0;
@@ -62,7 +64,7 @@ static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size
   return most;
 }
 
-float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
+static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
   const double k = f->number;
   const ptrdiff_t to_row = (ptrdiff_t)d + (ptrdiff_t)k, to_block = (ptrdiff_t)a + (ptrdiff_t)k;
   const size_t n = k >= 1 ? (size_t)k : 1;
@@ -84,10 +86,10 @@ float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size
   case MX_FAULT_AMAX_F16:
     return mxi_round_dtype(before, MX_INPUT_DTYPE_FLOAT16);
   case MX_FAULT_AMAX_RANK:
-    return rank_of(r, d, a, n, 0);
+    return rank_of(r, d, a, n, 0, before);
   case MX_FAULT_AMAX_PERCENTILE: {
     const double steps = (double)(r->block_rows * r->block_cols - 1) * (100 - k) / 100;
-    return steps < 0 ? before : rank_of(r, d, a, (size_t)steps + 1, steps - floor(steps));
+    return steps < 0 ? before : rank_of(r, d, a, (size_t)steps + 1, steps - floor(steps), before);
   }
   case MX_FAULT_AMAX_BLOCKS:
     return largest_of(r, d, d + 1, a / n * n, a / n * n + n);
@@ -106,22 +108,47 @@ float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size
   }
 }
 
-mx_status mxi_fault_tensor_amax(fault_run *r) {
+float mxi_fault_as_amax(float x) { return fminf(fmaxf(x, 0), FLT_MAX); }
+
+float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
+  return mxi_fault_as_amax(made_of(r, f, d, a, before));
+}
+
+uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise) {
+  mx_block_stats st = r->stats[d * r->across + a];
+  uint32_t code;
+  if (st.has_nan || st.has_inf) return otherwise;
+  st.amax = st.amax_finite = mxi_fault_as_amax(st.amax_finite * (float)f->number);
+  return mxi_block_scale_code(&code, &r->plan, &st, 0, d * r->across + a) ? otherwise : code;
+}
+
+static mx_status largest(float *out, const fault_run *r, const float *x) {
   mx_spec counted = r->spec; /* x has been through these */
   counted.had_size = counted.had_sign = 0;
-  mx_status status = mx_tensor_amax(&r->amax, r->x, r->rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+  return mx_tensor_amax(out, x, r->rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+}
+
+/* The maximum over a part of the elements, the others read as zeros. */
+static mx_status largest_of_part(fault_run *r, const mx_fault *f) {
+  float *part = malloc((r->rows * r->cols + 1) * sizeof *part);
+  if (!part) return MX_ERR_NOMEM;
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    const int counts = mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols) && (f->op == MX_FAULT_TENSOR_ONLY || !signbit(r->x[i]));
+    part[i] = counts ? r->x[i] : 0;
+  }
+  const mx_status status = largest(&r->amax, r, part);
+  free(part);
+  return status;
+}
+
+mx_status mxi_fault_tensor_amax(fault_run *r) {
+  mx_status status = largest(&r->amax, r, r->x);
   for (size_t k = 0; k < r->n_faults && !status; k++) {
     const mx_fault *f = &r->faults[k];
-    float most = 0;
     switch (f->op) {
     case MX_FAULT_TENSOR_ONLY:
     case MX_FAULT_TENSOR_NOABS:
-      for (size_t i = 0; i < r->rows; i++)
-        for (size_t c = 0; c < r->cols; c++) {
-          const float x = r->x[i * r->cols + c];
-          if (mxi_fault_element_in(r, &f->region, i, c)) most = fmaxf(most, f->op == MX_FAULT_TENSOR_ONLY ? fabsf(x) : x);
-        }
-      r->amax = most;
+      status = largest_of_part(r, f);
       break;
     case MX_FAULT_TENSOR_TIMES:
       r->amax *= (float)f->number;
@@ -135,6 +162,7 @@ mx_status mxi_fault_tensor_amax(fault_run *r) {
     default:
       break;
     }
+    if (r->amax < 0) r->amax = 0;
   }
   return status;
 }

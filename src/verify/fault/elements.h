@@ -13,6 +13,14 @@ typedef struct fault_block {
 
 /** Prepares for the elements of block (d, a) under the scale of that code. */
 void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code);
+/** Does a fault of the code take codes or signs from other elements? Those run on whole rows; mxi_fault_element() stops before the first of them. */
+int mxi_fault_exchanges(int op);
+/** What another fault of the code makes of a code. */
+uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code);
+/** The code with another sign, in two's complement if the format is. */
+uint32_t mxi_fault_with_sign(const mx_format *f, uint32_t code, unsigned negative);
+/** max|X| of a chain: of a tensor scale that is given, what it stands for. */
+float mxi_fault_chain_amax(const mx_plan *p);
 /** The middle between a format's largest number and the one that would come next: values from there on overflow. */
 double mxi_beyond_largest(const mx_format *f);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mxgold/math.h"
 #include "verify/fault/run.h"
 
 static float of_element(const mx_fault *f, float x) {
@@ -23,11 +24,11 @@ static float of_element(const mx_fault *f, float x) {
   case MX_FAULT_INPUT_FORMAT:
     return (float)mxi_fault_to_format(f->format, (double)x);
   case MX_FAULT_INPUT_CLIP:
-    return fabsf(x) > (float)f->number ? copysignf((float)f->number, x) : x;
+    return fabsf(x) > fabsf((float)f->number) ? copysignf((float)f->number, x) : x;
   case MX_FAULT_INPUT_TIMES:
     return x * (float)f->number;
   case MX_FAULT_INPUT_SILU:
-    return (float)((double)x / (1 + exp(-(double)x)));
+    return mx_math_array(&x, &x, 1, MX_MATH_SILU, &(mx_exec){.n_threads = 1}) ? 0 : x;
   case MX_FAULT_INPUT_ZERO:
     return 0;
   default:
@@ -35,7 +36,7 @@ static float of_element(const mx_fault *f, float x) {
   }
 }
 
-/* Sum of n numbers, rounded once. */
+/* Sum of n numbers in order, each addition one of binary64. */
 static double sum_of(const float *x, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; i++) sum += (double)x[i];

@@ -23,14 +23,15 @@ static void read_stats(fault_run *r) {
 }
 
 static int is_subnormal(const mx_format *f, uint32_t code) {
-  return f->kind == MX_KIND_FLOAT && code && !(code >> f->man_bits & ((1u << f->exp_bits) - 1));
+  const int zero = !(code & ((1u << f->man_bits) - 1));
+  return f->kind == MX_KIND_FLOAT && !zero && !(code >> f->man_bits & ((1u << f->exp_bits) - 1));
 }
 
 /* The error, as select.error defines it, of a block's codes under one of the two scales that select=foursix tries. */
-static float error_of(const fault_run *r, size_t d, size_t a, int map_to_4) {
+static float error_of(const fault_run *r, size_t d, size_t a, const mx_block_stats *st, int map_to_4) {
   float sum = 0;
   mx_block_scale s;
-  if (mxi_block_scale_find(&s, &r->plan, &r->stats[d * r->across + a], map_to_4, d * r->across + a)) return 0;
+  if (mxi_block_scale_find(&s, &r->plan, st, map_to_4, d * r->across + a)) return 0;
   uint32_t codes[16];
   for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
     for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col += 16) {
@@ -48,6 +49,7 @@ void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
   out->spec.tensor_given = 1;
   out->spec.tensor_given_value = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
   mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
+  if (p->uses_chain) out->vars[MX_VAR_A] = mxi_fault_chain_amax(out);
   out->spec = p->spec;
   out->tensor_scale = p->tensor_scale;
 }
@@ -58,19 +60,23 @@ static void set_tensor(fault_run *r, float amax) {
   mxi_plan_set_amax(&r->plan, r->amax = amax);
   for (size_t i = 0; i < r->n_faults && r->plan.has_tensor_scale && !r->spec.tensor_given; i++)
     if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR) {
-      const mx_plan stored = r->plan;
+      mx_plan stored = r->plan;
+      stored.norm = r->norm;
       mxi_fault_give_tensor(&r->plan, &stored, &r->faults[i]);
     }
 }
 
+/* 1: the map to 4 has the smaller error, 2: the larger one; 0: neither, or there are no two. */
+static uint8_t four_of(const fault_run *r, size_t d, size_t a, const mx_block_stats *st) {
+  if (r->spec.select != MX_SELECT_FOURSIX) return 0;
+  const float six = error_of(r, d, a, st, 0), four = error_of(r, d, a, st, 1);
+  return four < six ? 1 : four > six ? 2 : 0;
+}
+
 mx_status mxi_fault_set_amax(fault_run *r, float amax) {
   set_tensor(r, amax);
-  const int two = r->spec.select == MX_SELECT_FOURSIX;
   for (size_t k = 0; k < r->down * r->across; k++) {
-    if (two) {
-      const float six = error_of(r, k / r->across, k % r->across, 0), four = error_of(r, k / r->across, k % r->across, 1);
-      r->four[k] = four < six ? 1 : four > six ? 2 : 0;
-    }
+    r->four[k] = four_of(r, k / r->across, k % r->across, &r->stats[k]);
     if (mxi_block_scale_code(&r->plain[k], &r->plan, &r->stats[k], r->four[k] == 1, k)) return MX_ERR_DATA;
     r->subnormal[k] = (uint8_t)is_subnormal(r->plan.scale, r->plain[k]);
   }
@@ -84,6 +90,12 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
       (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || mx_spec_is_plain(spec))
     return mx_fail(err, MX_ERR_CONFLICT,
                    "fault: a spec of scale.rule=hif4 or quest, of stochastic rounding or elem=none runs without faults only");
+  for (size_t i = 0; i < n; i++) {
+    const int of = faults[i].region.of;
+    if (stage_of(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
+      return mx_fail(err, MX_ERR_CONFLICT, "fault: %s comes before the scales are known, which that region is made of",
+                     mx_stage_name(stage_of(&faults[i])));
+  }
   mx_spec_block(spec, rows, cols, &r->block_rows, &r->block_cols);
   if (!r->block_rows || !r->block_cols || ld < cols) return mx_fail(err, MX_ERR_SHAPE, "fault: %zu x %zu, row stride %zu", rows, cols, ld);
   r->down = up(rows, r->block_rows);
@@ -113,6 +125,9 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
   r->plain = plain;
   if (status) return status;
   read_stats(r);
+  for (size_t k = 0; k < blocks; k++)
+    if (r->stats[k].has_nan && spec->elem_nan == MX_ELEM_NAN_ERROR)
+      return mx_fail(err, MX_ERR_DATA, "a block holds a NaN that the spec refuses");
   return mxi_fault_set_amax(r, r->amax) ? mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses") : MX_OK;
 }
 
@@ -136,45 +151,74 @@ void mxi_fault_set(fault_run *r, const mx_fault *faults, size_t n) {
 
 /* ---- scales */
 
-/* 2^round(log2(amax / F)): ties of the logarithm to the even exponent. */
+/* 2^n of the integer n nearest to log2(amax / F): (amax / F)^2 lies between 2^(2n - 1) and 2^(2n + 1). Squares of binary32 are exact in binary64. */
 static uint32_t log2_rounded(const fault_run *r, float amax) {
-  const double e = rint(log2((double)amax / r->plan.f));
-  return amax > 0 ? (uint32_t)fmin(fmax(e + r->plan.scale->bias, 0), (double)r->plan.scale->max_code) : 0;
+  if (!(amax > 0)) return 0;
+  const double square = (double)amax * (double)amax, unit = r->plan.f * r->plan.f;
+  int n = ilogb((double)amax) - ilogb(r->plan.f) - 2;
+  while (square >= ldexp(unit, 2 * n + 1)) n++;
+  return (uint32_t)fmin(fmax(n + r->plan.scale->bias, 0), (double)r->plan.scale->max_code);
 }
 
-/* The scale of one block as it is used. */
-static int used_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
-  const size_t k = d * r->across + a;
-  mx_block_stats st = r->stats[k];
-  int changed = 0, worse = 0;
-  for (size_t i = 0; i < r->n_faults; i++) {
+static int is_special(const mx_block_stats *st) { return st->has_nan || st->has_inf; }
+
+/* What the rule sees of a block after the faults of its maximum; `changed` if there are any. */
+static mx_block_stats stats_of(const fault_run *r, size_t d, size_t a, int *changed) {
+  mx_block_stats st = r->stats[d * r->across + a];
+  *changed = 0;
+  for (size_t i = 0; i < r->n_faults && !is_special(&st); i++) {
     const mx_fault *f = &r->faults[i];
-    worse |= f->op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &f->region, d, a);
-    if (stage_of(f) != MX_STAGE_AMAX || st.has_nan || st.has_inf || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    if (stage_of(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
     st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
-    changed = 1;
+    *changed = 1;
   }
+  return st;
+}
+
+/* The scale of one block before the faults of its rounding. */
+static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
+  const size_t k = d * r->across + a;
+  int changed, worse = 0;
+  for (size_t i = 0; i < r->n_faults; i++)
+    worse |= r->faults[i].op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &r->faults[i].region, d, a);
+  const mx_block_stats st = stats_of(r, d, a, &changed);
   *out = r->plain[k];
-  if (r->spec.select == MX_SELECT_FOURSIX) {
-    if (mxi_block_scale_code(out, &r->plan, &st, r->four[k] == (worse ? 2 : 1), k)) return 1;
-  } else if (changed && mxi_block_scale_code(out, &r->plan, &st, 0, k)) {
-    return 1;
+  if (!changed && !worse) return 0;
+  const int four = changed ? four_of(r, d, a, &st) : r->four[k];
+  return mxi_block_scale_code(out, &r->plan, &st, four == (worse ? 2 : 1), k);
+}
+
+/* Applies a fault of a scale's rounding that needs no other block's scale. */
+static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t *code) {
+  const size_t k = d * r->across + a;
+  const mx_format *scale = r->plan.scale;
+  int changed;
+  switch (f->op) {
+  case MX_FAULT_SCALE_PLUS:
+    *code = (uint32_t)fmin(fmax((double)*code + f->number, 0), (double)scale->max_code);
+    return 0;
+  case MX_FAULT_SCALE_VALUE:
+    *code = mxi_fault_code_of(scale, f->number);
+    return 0;
+  case MX_FAULT_SCALE_FLUSH:
+    if (is_subnormal(scale, *code)) *code = 0;
+    return 0;
+  case MX_FAULT_SCALE_LOG2:
+    if (scale->kind == MX_KIND_EXP && !scale->man_bits && !is_special(&r->stats[k]))
+      *code = log2_rounded(r, stats_of(r, d, a, &changed).amax_finite);
+    return 0;
+  case MX_FAULT_SCALE_DOWN:
+  case MX_FAULT_SCALE_UP: {
+    if (is_special(&r->stats[k])) return 0;
+    const mx_block_stats st = stats_of(r, d, a, &changed);
+    mx_plan other = r->plan; /* its rounding alone is another */
+    other.spec.scale_round = f->op == MX_FAULT_SCALE_DOWN ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
+    other.scale_encode = mx_scale_encoding(&other.spec);
+    return mxi_block_scale_code(code, &other, &st, (changed ? four_of(r, d, a, &st) : r->four[k]) == 1, k);
   }
-  for (size_t i = 0; i < r->n_faults; i++) {
-    const mx_fault *f = &r->faults[i];
-    if (stage_of(f) != MX_STAGE_SCALE || !mxi_fault_block_in(r, &f->region, d, a)) continue;
-    const uint32_t most = (uint32_t)r->plan.scale->max_code;
-    if (f->op == MX_FAULT_SCALE_PLUS) *out = (uint32_t)fmin(fmax((double)*out + f->number, 0), most);
-    if (f->op == MX_FAULT_SCALE_VALUE) *out = (uint32_t)f->number & ((1u << r->plan.scale->bits) - 1);
-    if (f->op == MX_FAULT_SCALE_LOG2 && r->plan.scale->kind == MX_KIND_EXP) *out = log2_rounded(r, st.amax_finite);
-    if ((f->op == MX_FAULT_SCALE_DOWN || f->op == MX_FAULT_SCALE_UP) && !st.has_nan && !st.has_inf) {
-      mx_plan other = r->plan; /* its rounding alone is another */
-      other.scale_encode.round = f->op == MX_FAULT_SCALE_DOWN ? MX_ROUND_RTZ : MX_ROUND_RTP;
-      if (mxi_block_scale_code(out, &other, &st, r->four[k] == 1, k)) return 1;
-    }
-    if (f->op == MX_FAULT_SCALE_FLUSH && is_subnormal(r->plan.scale, *out)) *out = 0;
+  default:
+    return 0;
   }
-  return 0;
 }
 
 /* Faults that take another block's code. */
@@ -191,19 +235,17 @@ static void move(fault_run *r, const mx_fault *f, uint32_t *codes, int of_rows) 
 static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, const uint32_t *stored) {
   const size_t k = d * r->across + a;
   uint32_t code = stored[k];
-  mx_block_stats st = r->stats[k];
   switch (f->op) {
   case MX_FAULT_STORE_PLUS:
-    return (uint32_t)((double)code + f->number) & ((1u << r->plan.scale->bits) - 1);
+    return mxi_fault_code_of(r->plan.scale, (double)code + f->number);
   case MX_FAULT_STORE_VALUE:
-    return (uint32_t)f->number & ((1u << r->plan.scale->bits) - 1);
+    return mxi_fault_code_of(r->plan.scale, f->number);
   case MX_FAULT_STORE_FLUSH:
     return is_subnormal(r->plan.scale, code) ? 0 : code;
   case MX_FAULT_STORE_KEEP:
     return a ? stored[k - 1] : code; /* blocks are stored from the first on, so that is the last that was not kept */
   case MX_FAULT_STORE_AMAX_TIMES:
-    st.amax = st.amax_finite = st.amax_finite * (float)f->number;
-    return mxi_block_scale_code(&code, &r->plan, &st, 0, k) ? stored[k] : code;
+    return mxi_fault_code_of_amax(r, f, d, a, code);
   default:
     return code;
   }
@@ -212,11 +254,15 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
 int mxi_fault_scales(fault_run *r, uint32_t *stored) {
   for (size_t d = 0; d < r->down; d++)
     for (size_t a = 0; a < r->across; a++)
-      if (used_of(r, &r->used[d * r->across + a], d, a)) return 1;
+      if (made_of(r, &r->used[d * r->across + a], d, a)) return 1;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
+    if (stage_of(f) != MX_STAGE_SCALE) continue;
     if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, 1);
     if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0);
+    for (size_t d = 0; d < r->down; d++)
+      for (size_t a = 0; a < r->across; a++)
+        if (mxi_fault_block_in(r, &f->region, d, a) && round_scale(r, f, d, a, &r->used[d * r->across + a])) return 1;
   }
   memcpy(stored, r->used, r->down * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
@@ -254,10 +300,21 @@ static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_
     if (f->op == MX_FAULT_CODE_SWAP) row[c] = pair;
     if (f->op == MX_FAULT_CODE_COLUMN || f->op == MX_FAULT_CODE_COLUMN_XOR) row[c] = away;
     if (f->op == MX_FAULT_CODE_REVERSE) row[c] = code_from(r, old, c, (ptrdiff_t)(group - 1) - 2 * (ptrdiff_t)(c % group));
-    if (e->kind == MX_KIND_INT) continue;
-    if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)((row[c] & ~sign) | (away & sign));
-    if (f->op == MX_FAULT_CODE_SIGN_ROLLED) row[c] = (uint8_t)((row[c] & ~sign) | (rolled & sign));
-    if (f->op == MX_FAULT_CODE_SIGN_OF_PAIR) row[c] = (uint8_t)((row[c] & ~sign) | (pair & sign));
+    if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], away & sign);
+    if (f->op == MX_FAULT_CODE_SIGN_ROLLED) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], rolled & sign);
+    if (f->op == MX_FAULT_CODE_SIGN_OF_PAIR) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], pair & sign);
+  }
+}
+
+/* A fault of the code that stands behind one that exchanges codes. */
+static void store_later(const fault_run *r, const mx_fault *f, uint8_t *codes, size_t d, const uint32_t *scales) {
+  for (size_t a = 0; a < r->across; a++) {
+    fault_block b;
+    mxi_fault_block(&b, r, d, a, scales[d * r->across + a]);
+    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+      for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
+        if (mxi_fault_element_in(r, &f->region, row, col))
+          codes[row * r->cols + col] = (uint8_t)mxi_fault_element_stored(r, &b, f, row, col, codes[row * r->cols + col]);
   }
 }
 
@@ -271,13 +328,14 @@ void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales,
         for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
           codes[row * r->cols + col] = (uint8_t)mxi_fault_element(r, &b, row, col);
     }
+    int exchanged = 0; /* what comes before the first exchange is in the codes already */
     for (size_t i = 0; i < r->n_faults; i++) {
-      const int op = r->faults[i].op;
-      if (op != MX_FAULT_CODE_SWAP && op != MX_FAULT_CODE_COLUMN && op != MX_FAULT_CODE_REVERSE && op != MX_FAULT_CODE_SIGN_OF &&
-          op != MX_FAULT_CODE_SIGN_ROLLED && op != MX_FAULT_CODE_SIGN_OF_PAIR && op != MX_FAULT_CODE_COLUMN_XOR)
-        continue;
-      for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+      if (stage_of(&r->faults[i]) != MX_STAGE_CODE) continue;
+      const int now = mxi_fault_exchanges(r->faults[i].op);
+      if (!now && exchanged) store_later(r, &r->faults[i], codes, d, scales);
+      for (size_t row = d * r->block_rows; now && row < r->rows && row < (d + 1) * r->block_rows; row++)
         exchange(r, &r->faults[i], codes + row * r->cols, r->room.elements, row);
+      exchanged |= now;
     }
   }
 }
@@ -298,7 +356,7 @@ static void move_block(const fault_run *r, uint8_t *to, const uint8_t *from, siz
 static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
   const size_t n = r->down * r->across, size = mx_layout_size((mx_layout)f->format, r->down, r->across);
   uint8_t *from = r->room.bytes, *to = r->room.bytes + n;
-  if (size != n) return 0;
+  if (size != n || r->plan.scale->bits > 8) return 0;
   for (int k = 0; k <= (f->op == MX_FAULT_LAYOUT_SWIZZLE_TWICE); k++) {
     for (size_t i = 0; i < n; i++) from[i] = (uint8_t)scales[i];
     mx_layout_pack(to, (mx_layout)f->format, from, r->down, r->across, 0);
@@ -389,7 +447,8 @@ mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size
   if (!status) {
     mxi_fault_codes(&r, codes, NULL, 0, SIZE_MAX);
     if (!mxi_fault_layout(&r, codes, stored))
-      status = mx_fail(err, MX_ERR_CONFLICT, "fault: the layout holds more scales than the %zu x %zu of this tensor", r.down, r.across);
+      status = mx_fail(err, MX_ERR_CONFLICT,
+                       "fault: the layout holds more bytes than the %zu x %zu scales of this tensor, or these are no bytes", r.down, r.across);
   }
   if (!status) {
     pack(out, &r, codes, spec->nibble, row);

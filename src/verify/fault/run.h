@@ -69,6 +69,11 @@ double mxi_fault_to_format(int f, double x);
 
 /* Make r->x from the input: the faults and steps before blocks are formed. */
 mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *err);
+/* The code that the low bits of an integer are. The code of the scale of the block's own maximum times the argument. */
+uint32_t mxi_fault_code_of(const mx_format *f, double code);
+uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise);
+/* A maximum that a fault made: between 0 and the largest binary32. */
+float mxi_fault_as_amax(float x);
 /* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax. */
 float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before);
 mx_status mxi_fault_tensor_amax(fault_run *r);

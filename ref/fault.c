@@ -1,0 +1,129 @@
+/* Quantises a tensor with faults, the stages of SPEC 9 one after the other; layout, the last of them, is here. */
+#include <stdlib.h>
+
+#include "fail.h"
+#include "fault_run.h"
+
+/* ---- layout */
+
+static void put_block(ref_run *r, const uint8_t *old, size_t d, size_t a, size_t from_d, size_t from_a, int zero) {
+  for (size_t i = 0; i < r->height * r->width; i++) {
+    const size_t down = i / r->width, across = i % r->width, row = d * r->height + down, col = a * r->width + across;
+    const size_t from_row = from_d * r->height + down, from_col = from_a * r->width + across;
+    if (row >= r->rows || col >= r->cols) continue;
+    if (zero)
+      r->codes[row * r->cols + col] = 0;
+    else if (from_row < r->rows && from_col < r->cols)
+      r->codes[row * r->cols + col] = old[from_row * r->cols + from_col];
+  }
+}
+
+static void misplace(ref_run *r, const ref_fault *f) {
+  const size_t n = r->down * r->across;
+  const int zero = IS(f, "zero") || IS(f, "codes zero"), scales = strncmp(f->op, "codes", 5) != 0;
+  uint64_t *codes_of = r->room;
+  uint8_t *old = (uint8_t *)(codes_of + n);
+  memcpy(codes_of, r->stored, n * sizeof *codes_of);
+  memcpy(old, r->codes, r->rows * r->cols);
+  for (size_t k = 0; k < n; k++) {
+    const size_t d = k / r->across, a = k % r->across;
+    const int across = IS(f, "block") || IS(f, "block xor");
+    const size_t row = across || zero ? d : ref_from(f, d, r->down), block = across ? ref_from(f, a, r->across) : a;
+    if (!ref_block_in(r, f, d, a)) continue;
+    put_block(r, old, d, a, row, block, zero);
+    if (scales) r->stored[k] = zero ? 0 : codes_of[row * r->across + block];
+  }
+}
+
+/* The scales in the order of a layout, read as rows. */
+static mx_status lay_out(ref_run *r, const ref_fault *f, mx_error *err) {
+  const size_t n = r->down * r->across;
+  uint8_t *rows = r->room, *laid = rows + n;
+  if (r->plan.scale->bits > 8) return ref_fail(err, MX_ERR_CONFLICT, "reference: a layout of scales is one of bytes");
+  if (ref_layout_size((mx_layout)f->layout, r->down, r->across) != n)
+    return ref_fail(err, MX_ERR_CONFLICT, "reference: the layout needs padding");
+  for (int k = 0; k < (IS(f, "scales twice in") ? 2 : 1); k++) {
+    for (size_t i = 0; i < n; i++) rows[i] = (uint8_t)r->stored[i];
+    ref_layout_pack(laid, (mx_layout)f->layout, rows, r->down, r->across, 0);
+    for (size_t i = 0; i < n; i++)
+      if (ref_block_in(r, f, i / r->across, i % r->across)) r->stored[i] = laid[i];
+  }
+  return MX_OK;
+}
+
+mx_status ref_fault_layout(ref_run *r, mx_error *err) {
+  mx_status status = MX_OK;
+  for (size_t i = 0; i < r->n_faults && !status; i++) {
+    const ref_fault *f = &r->faults[i];
+    if (f->stage != REF_LAYOUT) continue;
+    if (IS(f, "scales in") || IS(f, "scales twice in"))
+      status = lay_out(r, f, err);
+    else
+      misplace(r, f);
+  }
+  return status;
+}
+
+/* ---- a tensor */
+
+/* A region that scales decide is none before there are any. */
+static int too_early(const ref_fault *f) {
+  return f->stage < REF_AMAX && (!strcmp(f->region, "scale") || !strcmp(f->region, "zero") || !strcmp(f->region, "subnormal"));
+}
+
+static mx_status run(ref_run *r, mx_tensor *out, const float *src, size_t ld, mx_error *err) {
+  const size_t blocks = r->down * r->across, n = r->rows * r->cols, area = r->height * r->width;
+  num stored;
+  r->plain = calloc(blocks + 1, sizeof *r->plain);
+  r->used = calloc(blocks + 1, sizeof *r->used);
+  r->stored = calloc(blocks + 1, sizeof *r->stored);
+  r->codes = calloc(n + 1, 1);
+  r->elements = calloc(area + 1, sizeof *r->elements);
+  r->values[0] = calloc(area + 1, sizeof *r->elements);
+  r->values[1] = calloc(area + 1, sizeof *r->elements);
+  r->room = calloc(blocks + n + 1, sizeof(uint64_t));
+  if (!r->plain || !r->used || !r->stored || !r->codes || !r->elements || !r->values[0] || !r->values[1] || !r->room)
+    return ref_fail(err, MX_ERR_NOMEM, "out of memory");
+  mx_status status = ref_fault_input(r, src, ld, err);
+  if (status) return status;
+  ref_plan_tensor(&r->plan, ref_fault_tensor(r), &stored);
+  ref_fault_tensor_scale(r, stored);
+  for (size_t i = 0; i < n; i++)
+    if (r->plan.spec->elem_nan == MX_ELEM_NAN_ERROR && num_is_nan(num_float(r->x[i])))
+      return ref_fail(err, MX_ERR_DATA, "reference: a NaN that the spec refuses");
+  if (!ref_fault_scales(r)) return ref_fail(err, MX_ERR_DATA, "reference: a block that the spec refuses");
+  ref_fault_store(r);
+  ref_fault_codes(r);
+  if ((status = ref_fault_layout(r, err))) return status;
+  uint8_t *padded = calloc(r->rows * out->cols_padded + 1, 1); /* codes of padding are 0 */
+  if (!padded) return ref_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t i = 0; i < r->rows; i++) memcpy(padded + i * out->cols_padded, r->codes + i * r->cols, r->cols);
+  ref_store_codes(out, padded, &r->plan);
+  free(padded);
+  for (size_t k = 0; k < blocks; k++) ref_store_scale(out, &r->plan, k / r->across * r->height, k % r->across * r->width, r->stored[k]);
+  out->has_tensor_scale = r->plan.spec->tensor_norm != MX_TENSOR_NORM_NONE;
+  out->tensor_scale = out->has_tensor_scale ? num_result(stored) : 1;
+  return MX_OK;
+}
+
+mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                              const ref_fault *faults, size_t n, mx_error *err) {
+  mx_tensor want;
+  mx_status status = ref_spec_check(spec, err);
+  if (status || !n || !rows || !cols) return status ? status : ref_quantize(out, src, rows, cols, ld, spec, NULL, err);
+  if ((status = ref_tensor_layout(&want, rows, cols, spec))) return ref_fail(err, status, "out of memory");
+  if (ld < cols || !ref_same_shape(out, &want)) return ref_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
+  if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
+      spec->scale_round == MX_SCALE_ROUND_SR || ref_elem_format(spec->elem)->kind == MX_KIND_NONE || spec->select == MX_SELECT_EDEN)
+    return ref_fail(err, MX_ERR_CONFLICT, "reference: this spec has steps that faults are not defined for");
+  for (size_t i = 0; i < n; i++)
+    if (too_early(&faults[i])) return ref_fail(err, MX_ERR_CONFLICT, "reference: region %s before there are scales", faults[i].region);
+  ref_run r = {.faults = faults, .n_faults = n, .rows = rows, .cols = cols};
+  if ((status = ref_plan_make(&r.plan, spec, rows, cols))) return ref_fail(err, status, "chain");
+  r.height = r.plan.block_rows, r.width = r.plan.block_cols;
+  r.down = rows / r.height + (rows % r.height != 0), r.across = cols / r.width + (cols % r.width != 0);
+  status = run(&r, out, src, ld, err);
+  free(r.x), free(r.plain), free(r.used), free(r.stored), free(r.codes);
+  free(r.elements), free(r.values[0]), free(r.values[1]), free(r.room);
+  return status;
+}

@@ -1,0 +1,34 @@
+/** Declares faults of the reference: the twin of mxgold/fault.h, which it shares no row of a table with. SPEC 9 defines each word. */
+#ifndef MXGOLD_REF_FAULT_H
+#define MXGOLD_REF_FAULT_H
+
+#include "ref.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { REF_FAULT_NUMBERS = 128 };
+
+/** REGION: STAGE <- OPERATION [ARGUMENT], as it was read: words point into tables of ref. */
+typedef struct ref_fault {
+  const char *region;                   /* "all", "rows", ... */
+  uint64_t modulus, first, last;        /* of a region with numbers; modulus 0: an interval */
+  uint8_t remainder[REF_FAULT_NUMBERS]; /* 1: this one belongs to the region */
+  int stage;                            /* in the order of SPEC 9 */
+  const char *op;
+  double number;           /* a NUMBER, or an integer as COUNT */
+  const mx_format *format; /* a FORMAT */
+  int layout;
+} ref_fault;
+
+/** Read one fault. MX_ERR_ARG for a word that ref lacks, which the message names. */
+mx_status ref_fault_read(ref_fault *out, const char *text, mx_error *err);
+/** The twin of mx_quantize_faulty(), faults as ref read them. */
+mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
+                              const ref_fault *faults, size_t n, mx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

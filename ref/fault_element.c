@@ -1,0 +1,274 @@
+/* Runs the faults of SPEC 9 by which an element gets another code: of the divisor, the clamp, the rounding, the code. */
+#include "fault_run.h"
+
+/* A block whose codes are being made. */
+typedef struct lane {
+  const ref_run *r;
+  size_t d, a;
+  ref_scale scale;
+  const ref_fault *how; /* the fault that says how elements are divided, NULL: the rule */
+} lane;
+
+/* ---- the divisor */
+
+/* T: what a decoded scale is multiplied by; 1 without a tensor scale. */
+static num tensor_of(const ref_plan *plan) {
+  if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) return num_int(1);
+  if (!plan->chained) return num_div_r(plan->norm_under, plan->norm_over, NUM_F32);
+  return num_is_zero(plan->amax) ? num_int(1) : num_div_r(plan->amax, num_round(plan->target, NUM_F32), NUM_F32);
+}
+
+/* sf, or in the encode form its inverse: what elements are divided by without a tensor scale. */
+static num part_of(const ref_plan *plan, const ref_scale *s) {
+  const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE;
+  return num_round(encode ? num_ratio(NULL, 0, &s->used, 1) : s->used, NUM_F32);
+}
+
+/* The one factor that the chain has behind x, and its operation; 0 if there are more. */
+static char factor_of(const ref_plan *plan, const ref_scale *s, num *factor) {
+  const chain_expr *e = &plan->chain.element;
+  chain_env env = plan->env;
+  if (!plan->chained || s->scaling != SCALING_USED) return 0;
+  int depth = 1, factors = 0;
+  for (int i = 1; i < e->n; i++) {
+    const char op = e->ops[i].op;
+    const int operands = op == '#' || op == '$' ? 0 : op == 'r' || op == 'a' ? 1 : 2;
+    depth += 1 - operands;
+    factors += depth == 1;
+  }
+  if (factors != 1) return 0;
+  chain_expr alone = {.n = e->n - 2};
+  memcpy(alone.ops, e->ops + 1, (size_t)alone.n * sizeof *alone.ops);
+  env.var[VAR_SF] = s->used;
+  *factor = ref_chain_eval(&alone, &env);
+  return e->ops[e->n - 1].op;
+}
+
+static num divisor_of(const ref_plan *plan, const ref_scale *s) {
+  num factor;
+  const char op = factor_of(plan, s, &factor);
+  if (op) return op == '/' ? factor : num_div_r(num_int(1), factor, NUM_F32);
+  if (plan->chained && s->scaling == SCALING_USED) return num_mul_r(s->used, tensor_of(plan), NUM_F32);
+  const num up[2] = {s->used, plan->norm_under}, down[2] = {s->used, plan->norm_over};
+  if (plan->spec->scale_form == MX_SCALE_FORM_ENCODE) return num_round(num_ratio(&plan->norm_under, 1, down, 2), NUM_F32);
+  return num_round(num_ratio(up, 2, &plan->norm_over, 1), NUM_F32);
+}
+
+static num reciprocal_of(const ref_plan *plan, const ref_scale *s) {
+  num factor;
+  return factor_of(plan, s, &factor) == '*' ? factor : num_div_r(num_int(1), divisor_of(plan, s), NUM_F32);
+}
+
+/* A binary32 of so many bits behind the point, cut or rounded to nearest even. */
+static num to_bits(num x, double bits, int nearest) {
+  if (bits < 0 || bits >= 23 || num_is_nan(x)) return x;
+  const unsigned dropped = 23 - (unsigned)bits;
+  uint32_t word = num_bits32(x);
+  if (nearest && (word >> dropped & 1)) word++;
+  if (nearest) word += (UINT32_C(1) << (dropped - 1)) - 1;
+  word = word >> dropped << dropped;
+  float value;
+  memcpy(&value, &word, sizeof value);
+  return num_float(value);
+}
+
+/* The byte read as another format, without its sign. */
+static num read_as(const ref_fault *f, uint64_t code) {
+  const mx_format *as = f->format;
+  const num v = ref_value(as, as->sign_bits ? code & ((UINT64_C(1) << (as->bits - 1)) - 1) : code);
+  return IS(f, "as number") && (v.kind == NUM_NAN || v.kind == NUM_INF) ? ref_format_largest(as) : num_abs(v);
+}
+
+/* A quotient that is no number is +0, one without end is too large for any format. */
+static num limited(num y) {
+  if (num_is_nan(y)) return num_zero(0);
+  if (y.kind != NUM_INF) return y;
+  num r = num_pow2(900);
+  r.sign = y.sign;
+  return r;
+}
+
+static num quotient(const lane *l, const ref_fault *f, num x) {
+  const ref_plan *plan = &l->r->plan;
+  const ref_scale *s = &l->scale;
+  const num t = tensor_of(plan), amax = ref_finite_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
+  const int subnormal = ref_is_subnormal(plan->scale, s->code);
+  if (IS(f, "skip")) return x;
+  if (IS(f, "zero") && num_is_zero(x)) return x;
+  if (IS(f, "zero") || (IS(f, "flush") && subnormal)) return num_div_r(x, num_zero(0), NUM_F32);
+  if (IS(f, "subnormal as normal") && subnormal) return num_ratio((num[]){ref_scaled(plan, s, x), num_int(2)}, 2, NULL, 0);
+  if (IS(f, "as") || IS(f, "as number")) return num_div_r(x, num_mul_r(num_round(read_as(f, s->code), NUM_F32), t, NUM_F32), NUM_F32);
+  if (IS(f, "reciprocal bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 0), NUM_F32);
+  if (IS(f, "reciprocal nearest bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 1), NUM_F32);
+  if (IS(f, "reciprocal bfloat16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_BF16), NUM_F32);
+  if (IS(f, "reciprocal float16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_F16), NUM_F32);
+  if (IS(f, "bfloat16")) return num_div_r(x, num_round(divisor_of(plan, s), NUM_BF16), NUM_F32);
+  if (IS(f, "unrounded") && !num_is_zero(amax)) return num_div_r(x, num_div_r(amax, most, NUM_F32), NUM_F32);
+  if (IS(f, "unrounded times") && !num_is_zero(amax)) return num_mul_r(x, num_div_r(most, amax, NUM_F32), NUM_F32);
+  if (IS(f, "no tensor scale")) return num_div_r(x, part_of(plan, s), NUM_F32);
+  if (IS(f, "tensor scale twice")) return num_div_r(num_round(ref_scaled(plan, s, x), NUM_F32), t, NUM_F32);
+  if (IS(f, "tensor scale inverted")) return num_div_r(x, num_div_r(part_of(plan, s), t, NUM_F32), NUM_F32);
+  return ref_scaled(plan, s, x);
+}
+
+static num divided(const lane *l, num x) {
+  if (!l->how) return ref_scaled(&l->r->plan, &l->scale, x);
+  if (x.kind == NUM_NAN || x.kind == NUM_INF) return x;
+  return limited(quotient(l, l->how, x));
+}
+
+/* The scale that the elements of a block meet: the rule's own if that has the code, else the value of the code. */
+static void enter(lane *l, const ref_run *r, size_t d, size_t a) {
+  uint64_t code = r->used[d * r->across + a];
+  *l = (lane){.r = r, .d = d, .a = a};
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const ref_fault *f = &r->faults[i];
+    if (f->stage != REF_DIVISOR || !ref_block_in(r, f, d, a)) continue;
+    if (IS(f, "row") || IS(f, "row xor")) {
+      if (ref_from(f, d, r->down) != d) code = r->used[ref_from(f, d, r->down) * r->across + a];
+    } else if (IS(f, "block") || IS(f, "block xor")) {
+      if (ref_from(f, a, r->across) != a) code = r->used[d * r->across + ref_from(f, a, r->across)];
+    } else if (IS(f, "plus")) {
+      code = ref_wrapped(r, (long long)code + (long long)f->number);
+    } else if (IS(f, "amax times")) {
+      code = ref_code_of_amax(r, f, d, a, code);
+    } else {
+      l->how = f;
+    }
+  }
+  ref_scale own[2];
+  const ref_block b = ref_load(r, d, a);
+  l->scale = ref_block_scales(own, &r->plan, &b) && own[0].code == code ? own[0] : ref_scale_given(&r->plan, code);
+}
+
+/* ---- the rounding */
+
+/* The middle between the largest number and the one that would come next. */
+static num beyond_largest(const mx_format *f) {
+  const num three_halves = num_ratio((num[]){num_int(3)}, 1, (num[]){num_int(2)}, 1);
+  num below = num_ratio((num[]){ref_value(f, f->max_code - 1), num_pow2(-1)}, 2, NULL, 0);
+  return num_add(num_ratio((num[]){ref_format_largest(f), three_halves}, 2, NULL, 0), num_neg(below));
+}
+
+static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_t index) {
+  const ref_plan *plan = &l->r->plan;
+  ref_how how = plan->how;
+  num unused;
+  if (!f && !l->how) return ref_element(plan, &l->scale, x, index, &unused);
+  if (how.base.round == MX_ROUND_SCAN_X || how.base.round == MX_ROUND_SCAN_Y) how.base.round = MX_ROUND_RNE;
+  if (!f) return ref_code(plan->elem, y, &how, 0);
+  if (IS(f, "bfloat16")) y = num_round(num_round(y, NUM_F32), NUM_BF16);
+  if (IS(f, "bfloat16 cut")) y = ref_cut_to_bf16(num_round(y, NUM_F32));
+  if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);
+  if (IS(f, "format")) y = ref_to_format(f->format, y);
+  if (IS(f, "times")) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
+  if (IS(f, "toward zero")) how.base.round = MX_ROUND_RTZ;
+  if (IS(f, "away from zero")) how.base.round = y.sign ? MX_ROUND_RTN : MX_ROUND_RTP;
+  if (IS(f, "ties away")) how.base.round = MX_ROUND_RNA;
+  if (IS(f, "ties toward zero")) how.base.round = MX_ROUND_RTZ_TIE;
+  if (IS(f, "ties up")) how.base.round = y.sign ? MX_ROUND_RTZ_TIE : MX_ROUND_RNA;
+  if (IS(f, "ties down")) how.base.round = y.sign ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
+  if (IS(f, "wrap") && !num_is_nan(y) && num_cmp(num_abs(y), beyond_largest(plan->elem)) >= 0)
+    return y.sign ? UINT64_C(1) << (plan->elem->bits - 1) : 0;
+  return ref_code(plan->elem, y, &how, 0);
+}
+
+/* ---- the code */
+
+static int is_negative(const mx_format *f, uint64_t code) { return code >> (f->bits - 1) & 1; }
+
+static uint64_t negated(const mx_format *f, uint64_t code) {
+  const uint64_t sign = UINT64_C(1) << (f->bits - 1);
+  return f->kind == MX_KIND_INT ? (2 * sign - code) & (2 * sign - 1) : code ^ sign;
+}
+
+static uint64_t with_sign(const mx_format *f, uint64_t code, int negative) {
+  return is_negative(f, code) == negative ? code : negated(f, code);
+}
+
+/* Is the first of the block's largest elements negative? NaNs are passed over. */
+static int largest_is_negative(const ref_run *r, size_t d, size_t a) {
+  const ref_block block = ref_load(r, d, a);
+  num most = num_zero(0);
+  for (size_t i = 0; i < block.n; i++)
+    if (!num_is_nan(block.x[i]) && num_cmp(num_abs(block.x[i]), num_abs(most)) > 0) most = block.x[i];
+  return most.sign;
+}
+
+/* The code that element (row, col) takes the place or the sign of: beyond the ends of the row, or of the block, its own. */
+static uint64_t of_column(const ref_run *r, const uint8_t *old, size_t row, size_t col, long long to) {
+  return old[row * r->cols + (to >= 0 && to < (long long)r->cols ? (size_t)to : col)];
+}
+
+static uint64_t moved(const ref_run *r, const ref_fault *f, const uint8_t *old, size_t row, size_t col, uint64_t code) {
+  const mx_format *e = r->plan.elem;
+  const long long c = (long long)col, by = (long long)f->number, pair = c % 2 ? c - 1 : c + 1, group = by >= 2 ? by : 2;
+  const size_t first = col / r->width * r->width, width = r->cols - first < r->width ? r->cols - first : r->width;
+  const long long w = (long long)width, turned = (((c - (long long)first + by) % w) + w) % w;
+  if (IS(f, "swap pairs")) return of_column(r, old, row, col, pair);
+  if (IS(f, "column") || IS(f, "column xor")) return old[row * r->cols + ref_from(f, col, r->cols)];
+  if (IS(f, "reverse")) return of_column(r, old, row, col, c / group * group + group - 1 - c % group);
+  if (IS(f, "sign of")) return with_sign(e, code, is_negative(e, of_column(r, old, row, col, c + by)));
+  if (IS(f, "sign of pair")) return with_sign(e, code, is_negative(e, of_column(r, old, row, col, pair)));
+  return with_sign(e, code, is_negative(e, old[row * r->cols + first + (size_t)turned])); /* sign rolled */
+}
+
+static int moves(const ref_fault *f) {
+  return IS(f, "swap pairs") || IS(f, "column") || IS(f, "column xor") || IS(f, "reverse") || IS(f, "sign of") || IS(f, "sign of pair") ||
+         IS(f, "sign rolled");
+}
+
+static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) {
+  const mx_format *e = l->r->plan.elem;
+  const uint64_t sign = UINT64_C(1) << (e->bits - 1), all = 2 * sign - 1;
+  if (IS(f, "negate")) return negated(e, code);
+  if (IS(f, "abs")) return with_sign(e, code, 0);
+  if (IS(f, "+0 for -0")) return code == sign ? 0 : code;
+  if (IS(f, "-0 for +0")) return code == 0 ? sign : code;
+  if (IS(f, "sign of largest")) return with_sign(e, code, largest_is_negative(l->r, l->d, l->a));
+  if (IS(f, "value")) return (uint64_t)(long long)f->number & all;
+  if (IS(f, "two's complement")) return code & sign ? (2 * sign - (code ^ sign)) & all : code;
+  if (IS(f, "sign and magnitude")) return code & sign ? sign | ((2 * sign - code) & (sign - 1)) : code;
+  num limit = beyond_largest(e); /* lowest */
+  limit.sign = 1;
+  return e->kind == MX_KIND_INT && !num_is_nan(y) && num_cmp(y, limit) <= 0 ? sign : code;
+}
+
+static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t col) {
+  for (size_t i = 0; i < r->n_faults; i++)
+    if (r->faults[i].stage == stage && ref_element_in(r, &r->faults[i], row, col)) return &r->faults[i];
+  return NULL;
+}
+
+/* The element after the clamp, and what it is divided to. */
+static num clamped(const ref_run *r, size_t row, size_t col) {
+  const ref_fault *f = first_of(r, REF_CLAMP, row, col);
+  num x = num_float(r->x[row * r->cols + col]);
+  if (!f || num_is_nan(x)) return x;
+  num most = num_abs(ref_argument(f));
+  most.sign = x.sign;
+  return num_cmp(num_abs(x), num_abs(most)) > 0 ? most : x;
+}
+
+void ref_fault_codes(ref_run *r) {
+  lane l = {0};
+  for (size_t row = 0; row < r->rows; row++)
+    for (size_t col = 0; col < r->cols; col++) {
+      if (col % r->width == 0) enter(&l, r, row / r->height, col / r->width);
+      const num x = clamped(r, row, col), y = divided(&l, x);
+      r->codes[row * r->cols + col] = (uint8_t)rounded(&l, first_of(r, REF_ELEMENT, row, col), x, y, (uint64_t)row * r->cols + col);
+    }
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const ref_fault *f = &r->faults[i];
+    uint8_t *old = r->room;
+    if (f->stage != REF_CODE) continue;
+    memcpy(old, r->codes, r->rows * r->cols);
+    for (size_t row = 0; row < r->rows; row++)
+      for (size_t col = 0; col < r->cols; col++) {
+        uint8_t *code = &r->codes[row * r->cols + col];
+        if (col % r->width == 0) enter(&l, r, row / r->height, col / r->width);
+        if (!ref_element_in(r, f, row, col)) continue;
+        *code = (uint8_t)(moves(f) ? moved(r, f, old, row, col, *code) : stored(&l, f, divided(&l, clamped(r, row, col)), *code));
+      }
+  }
+}

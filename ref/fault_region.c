@@ -1,0 +1,83 @@
+/* Decides what lies in a region of SPEC 9, and reads blocks. */
+#include "fault_run.h"
+
+static int has_number(const ref_fault *f, uint64_t i) { return f->modulus ? f->remainder[i % f->modulus] : i >= f->first && i <= f->last; }
+
+static int is(const ref_fault *f, const char *region) { return strcmp(f->region, region) == 0; }
+
+int ref_is_subnormal(const mx_format *format, uint64_t code) {
+  const num v = ref_value(format, code);
+  return format->kind == MX_KIND_FLOAT && v.kind == NUM_FINITE && v.exp < 1 - format->bias;
+}
+
+int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+  const size_t k = d * r->across + a;
+  if (is(f, "rows")) return has_number(f, d * r->height);
+  if (is(f, "columns")) return has_number(f, a * r->width);
+  if (is(f, "blocks")) return has_number(f, a);
+  if (is(f, "tail")) return r->cols % r->width != 0 && a + 1 == r->across;
+  if (is(f, "scale")) return has_number(f, r->plain[k]);
+  if (is(f, "subnormal")) return ref_is_subnormal(r->plan.scale, r->plain[k]);
+  if (is(f, "zero")) return num_is_zero(ref_finite_amax(r, d, a));
+  return 1;
+}
+
+int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col) {
+  if (is(f, "rows")) return has_number(f, row);
+  if (is(f, "columns")) return has_number(f, col);
+  if (is(f, "elements")) return has_number(f, row % r->height * r->width + col % r->width);
+  if (is(f, "negative")) return num_float(r->x[row * r->cols + col]).sign;
+  if (is(f, "positive")) return !num_float(r->x[row * r->cols + col]).sign;
+  return ref_block_in(r, f, row / r->height, col / r->width);
+}
+
+size_t ref_from(const ref_fault *f, size_t at, size_t n) {
+  const long long by = (long long)f->number, to = strstr(f->op, "xor") ? (long long)at ^ by : (long long)at + by;
+  return to >= 0 && to < (long long)n ? (size_t)to : at;
+}
+
+ref_block ref_load(const ref_run *r, size_t d, size_t a) {
+  const size_t n = r->height * r->width;
+  for (size_t i = 0; i < n; i++) {
+    const size_t row = d * r->height + i / r->width, col = a * r->width + i % r->width;
+    r->elements[i] = row < r->rows && col < r->cols ? num_float(r->x[row * r->cols + col]) : num_zero(0);
+  }
+  return (ref_block){r->elements, n, d * r->across + a};
+}
+
+num ref_finite_amax(const ref_run *r, size_t d, size_t a) {
+  const ref_block block = ref_load(r, d, a);
+  num most = num_zero(0);
+  for (size_t i = 0; i < block.n; i++)
+    if (block.x[i].kind == NUM_FINITE && num_cmp(num_abs(block.x[i]), most) > 0) most = num_abs(block.x[i]);
+  return most;
+}
+
+int ref_has_special(const ref_run *r, size_t d, size_t a) {
+  const ref_block block = ref_load(r, d, a);
+  for (size_t i = 0; i < block.n; i++)
+    if (block.x[i].kind == NUM_NAN || block.x[i].kind == NUM_INF) return 1;
+  return 0;
+}
+
+num ref_cut_to_bf16(num x) {
+  if (x.kind == NUM_NAN) return x;
+  uint32_t bits = num_bits32(x) & 0xFFFF0000;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return num_float(value);
+}
+
+num ref_argument(const ref_fault *f) { return num_round(num_double(f->number), NUM_F32); }
+
+num ref_as_amax(num x) {
+  if (x.sign) return num_zero(0);
+  return x.kind == NUM_INF ? ref_flt_max() : x;
+}
+
+num ref_to_format(const mx_format *format, num x) {
+  const ref_how nearest = {0};
+  num y = ref_value(format, ref_code(format, format->sign_bits ? x : num_abs(x), &nearest, 0));
+  if (!format->sign_bits || num_is_nan(y)) y.sign = x.sign;
+  return y;
+}

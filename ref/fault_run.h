@@ -1,0 +1,74 @@
+/* Declares a tensor on its way through the stages of SPEC 9, which lie in files of their own in the same order. */
+#ifndef REF_FAULT_RUN_H
+#define REF_FAULT_RUN_H
+
+#include <string.h>
+
+#include "fault.h"
+#include "rules.h"
+
+enum { MOST_TEXT = 640, MOST_RANKED = 1024, MOST_ROTATED = 128 };
+
+enum {
+  REF_INPUT,
+  REF_ROTATION,
+  REF_TENSOR,
+  REF_TENSOR_SCALE,
+  REF_AMAX,
+  REF_SCALE,
+  REF_STORE,
+  REF_DIVISOR,
+  REF_CLAMP,
+  REF_ELEMENT,
+  REF_CODE,
+  REF_LAYOUT
+};
+
+#define IS(fault, word) (strcmp((fault)->op, word) == 0)
+
+typedef struct ref_run {
+  ref_plan plan;
+  const ref_fault *faults;
+  size_t n_faults;
+  size_t rows, cols, height, width, down, across; /* of the tensor, of a block, and how many blocks */
+  float *x;                                       /* [rows][cols] */
+  uint64_t *plain, *used, *stored;                /* [down][across] codes of the scales; plain is NULL before they are known */
+  uint8_t *codes;                                 /* [rows][cols] */
+  num *elements, *values[2];                      /* room for those of one block */
+  void *room;                                     /* for a copy of codes or scales that are moved */
+} ref_run;
+
+/* Is element (row, col), or block (d, a), in the region? A region of elements holds every block. */
+int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col);
+int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a);
+/* The row, block or column of n that a fault takes from: so many away, or with the word xor the one whose number is its own xor so many; `at` itself
+ * beyond the ends. */
+size_t ref_from(const ref_fault *f, size_t at, size_t n);
+/* Is it a code of a number that is neither zero nor normal? */
+int ref_is_subnormal(const mx_format *format, uint64_t code);
+
+/* The elements of a block, missing ones as +0; its largest finite magnitude; does it hold a NaN or an Inf? */
+ref_block ref_load(const ref_run *r, size_t d, size_t a);
+num ref_finite_amax(const ref_run *r, size_t d, size_t a);
+int ref_has_special(const ref_run *r, size_t d, size_t a);
+/* A float with its lower half zeroed; a float of an argument; a maximum between 0 and the largest binary32. */
+num ref_cut_to_bf16(num x);
+num ref_argument(const ref_fault *f);
+num ref_as_amax(num x);
+/* x rounded to the format: RNE, saturating; an unsigned format has the sign of x beside it. */
+num ref_to_format(const mx_format *format, num x);
+
+/* The low bits of a number as a code of the scale; the code of the scale that the rule makes of the block's own maximum times the argument. */
+uint64_t ref_wrapped(const ref_run *r, long long code);
+uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
+
+/* The stages, each all of its faults, in the order in which they are given. */
+mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);
+num ref_fault_tensor(const ref_run *r);
+void ref_fault_tensor_scale(ref_run *r, num stored);
+int ref_fault_scales(ref_run *r); /* 0: the spec refuses a block */
+void ref_fault_store(ref_run *r);
+void ref_fault_codes(ref_run *r);
+mx_status ref_fault_layout(ref_run *r, mx_error *err);
+
+#endif

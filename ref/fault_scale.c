@@ -1,0 +1,298 @@
+/* Runs the faults of SPEC 9 that change a maximum or a scale: of the tensor, of a block, of its rounding, of its store. */
+#include <stdlib.h>
+
+#include "fault_run.h"
+
+/* ---- the tensor's maximum */
+
+num ref_fault_tensor(const ref_run *r) {
+  const size_t n = r->rows * r->cols;
+  num most = ref_largest(&r->plan, r->x, n);
+  for (size_t k = 0; k < r->n_faults; k++) {
+    const ref_fault *f = &r->faults[k];
+    if (f->stage != REF_TENSOR) continue;
+    if (IS(f, "times")) most = num_mul_r(most, ref_argument(f), NUM_F32);
+    if (IS(f, "bfloat16")) most = num_round(most, NUM_BF16);
+    if (IS(f, "value")) most = ref_argument(f);
+    if (IS(f, "only") || IS(f, "no abs")) {
+      float *part = r->room;
+      for (size_t i = 0; i < n; i++) {
+        const int counts = ref_element_in(r, f, i / r->cols, i % r->cols) && (IS(f, "only") || !num_float(r->x[i]).sign);
+        part[i] = counts ? r->x[i] : 0;
+      }
+      most = ref_largest(&r->plan, part, n);
+    }
+    if (most.sign) most = num_zero(0);
+  }
+  return most;
+}
+
+/* ---- the tensor scale */
+
+void ref_fault_tensor_scale(ref_run *r, num stored) {
+  const mx_spec *own = r->plan.spec;
+  const num seen = r->plan.seen;
+  for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
+    const ref_fault *f = &r->faults[k];
+    if (f->stage != REF_TENSOR_SCALE) continue;
+    mx_spec other = *own;
+    num unused;
+    other.tensor_given = 1;
+    other.tensor_given_value = num_to_float(IS(f, "times") ? num_mul_r(stored, ref_argument(f), NUM_F32) : ref_argument(f));
+    r->plan.spec = &other;
+    ref_plan_tensor(&r->plan, seen, &unused);
+    r->plan.spec = own;
+  }
+}
+
+/* ---- a block's maximum */
+
+/* The largest of the blocks' own in a rectangle. */
+static num largest_of(const ref_run *r, size_t first_d, size_t end_d, size_t first_a, size_t end_a) {
+  num most = num_zero(0);
+  for (size_t d = first_d; d < end_d && d < r->down; d++)
+    for (size_t a = first_a; a < end_a && a < r->across; a++) {
+      const num own = ref_finite_amax(r, d, a);
+      if (num_cmp(own, most) > 0) most = own;
+    }
+  return most;
+}
+
+/* The k-th largest magnitude of a block, 1 the largest; 0 past the last. */
+static num ranked(const ref_block *block, size_t k) {
+  if (k < 1 || k > block->n) return num_zero(0);
+  for (size_t i = 0; i < block->n; i++) {
+    size_t larger = 0, equal = 0;
+    for (size_t j = 0; j < block->n; j++) {
+      const int order = num_cmp(num_abs(block->x[j]), num_abs(block->x[i]));
+      larger += order > 0;
+      equal += order == 0;
+    }
+    if (larger < k && k <= larger + equal) return num_abs(block->x[i]);
+  }
+  return num_zero(0);
+}
+
+/* (n - 1) (100 - P) / 100 steps below the largest, linear between two of them; every operation one of binary64. */
+static num percentile(const ref_block *block, const ref_fault *f, num before) {
+  const num hundred = num_int(100);
+  num steps = num_mul_r(num_int(block->n - 1), num_sub_r(hundred, num_double(f->number), NUM_F64), NUM_F64);
+  steps = num_div_r(steps, hundred, NUM_F64);
+  if (steps.sign && !num_is_zero(steps)) return before;
+  if (num_cmp(steps, num_int(block->n)) >= 0) return num_zero(0);
+  const size_t k = (size_t)num_floor(steps) + 1;
+  const num fraction = num_sub_r(steps, num_int(k - 1), NUM_F64), high = ranked(block, k), low = k < block->n ? ranked(block, k + 1) : high;
+  if (k > block->n) return num_zero(0);
+  return num_round(num_add_r(high, num_mul_r(num_sub_r(low, high, NUM_F64), fraction, NUM_F64), NUM_F64), NUM_F32);
+}
+
+/* The root of a binary32, rounded to binary32. */
+static num root_of(num x) {
+  if (x.kind != NUM_FINITE) return x;
+  const int exp = x.exp - 63, odd = exp & 1; /* x = sig 2^exp, and 2^(exp - odd) has a root */
+  const unsigned __int128 square = (unsigned __int128)x.sig << (62 + odd);
+  uint64_t s = 0;
+  for (int bit = 63; bit >= 0; bit--) {
+    const uint64_t t = s | UINT64_C(1) << bit;
+    if ((unsigned __int128)t * t <= square) s = t;
+  }
+  num r = num_int(s);
+  r.exp += (exp - odd) / 2 - 31;
+  r.sticky = (unsigned __int128)s * s != square;
+  return num_round(r, NUM_F32);
+}
+
+/* The mean of magnitudes, or of their squares, over the whole block: sums of binary64 in order, the mean rounded to binary32. */
+static num mean_of(const ref_block *block, int squares) {
+  num sum = num_zero(0);
+  for (size_t i = 0; i < block->n; i++) {
+    const num m = num_abs(block->x[i]);
+    sum = num_add_r(sum, squares ? num_mul_r(m, m, NUM_F64) : m, NUM_F64);
+  }
+  return num_round(num_div_r(sum, num_int(block->n), NUM_F64), NUM_F32);
+}
+
+static num factor_of(num x, const ref_fault *f) { return num_round(num_mul_r(x, num_double(f->number), NUM_F64), NUM_F32); }
+
+/* The largest of x, of -x, or of |x| in the region; at least 0. */
+static num largest_element(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+  num most = num_zero(0);
+  for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
+    for (size_t col = a * r->width; col < r->cols && col < (a + 1) * r->width; col++) {
+      const num x = num_float(r->x[row * r->cols + col]);
+      if (IS(f, "only") && !ref_element_in(r, f, row, col)) continue;
+      const num counted = IS(f, "only") ? num_abs(x) : IS(f, "negative") ? num_neg(x) : x;
+      if (num_cmp(counted, most) > 0) most = counted;
+    }
+  return most;
+}
+
+static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a, num before) {
+  const size_t n = f->number >= 1 ? (size_t)f->number : 1;
+  const long long by = (long long)f->number, row = (long long)d + by, other = (long long)a + by;
+  if (IS(f, "times")) return num_mul_r(before, ref_argument(f), NUM_F32);
+  if (IS(f, "plus")) return num_add_r(before, ref_argument(f), NUM_F32);
+  if (IS(f, "at least")) return num_cmp(before, ref_argument(f)) < 0 ? ref_argument(f) : before;
+  if (IS(f, "at most")) return num_cmp(before, ref_argument(f)) > 0 ? ref_argument(f) : before;
+  if (IS(f, "value")) return ref_argument(f);
+  if (IS(f, "bfloat16")) return num_round(before, NUM_BF16);
+  if (IS(f, "bfloat16 cut")) return ref_cut_to_bf16(before);
+  if (IS(f, "float16")) return num_round(before, NUM_F16);
+  if (IS(f, "blocks")) return largest_of(r, d, d + 1, a / n * n, a / n * n + n);
+  if (IS(f, "rows")) return largest_of(r, d / n * n, d / n * n + n, a, a + 1);
+  if (IS(f, "whole row")) return largest_of(r, d, d + 1, 0, r->across);
+  if (IS(f, "running")) return largest_of(r, d, d + 1, 0, a + 1);
+  if (IS(f, "block")) return other >= 0 && other < (long long)r->across ? ref_finite_amax(r, d, (size_t)other) : before;
+  if (IS(f, "row")) return row >= 0 && row < (long long)r->down ? ref_finite_amax(r, (size_t)row, a) : before;
+  const ref_block block = ref_load(r, d, a);
+  if (IS(f, "mean times")) return factor_of(mean_of(&block, 0), f);
+  if (IS(f, "rms times")) return factor_of(root_of(mean_of(&block, 1)), f);
+  if (IS(f, "rank")) return block.n <= MOST_RANKED ? ranked(&block, n) : before;
+  if (IS(f, "percentile")) return block.n <= MOST_RANKED ? percentile(&block, f, before) : before;
+  return largest_element(r, f, d, a); /* no abs, negative, only */
+}
+
+/* ---- the scale */
+
+/* The scales that the rule makes of that maximum, and which of two select=foursix takes by its own elements: 0 or 1, with worse=1 the other one. */
+static int scales_of(const ref_run *r, ref_scale out[2], size_t d, size_t a, const num *amax, int worse, int *pick) {
+  const ref_block block = ref_load(r, d, a);
+  const int n = amax ? ref_block_scales_from(out, &r->plan, &block, *amax) : ref_block_scales(out, &r->plan, &block);
+  *pick = 0;
+  if (n < 2) return n;
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < block.n; i++) ref_element(&r->plan, &out[k], block.x[i], UINT64_MAX, &r->values[k][i]);
+  if (worse)
+    *pick = ref_second_wins(&r->plan, (const ref_scale[]){out[1], out[0]}, (const num *[]){r->values[1], r->values[0]}, &block);
+  else
+    *pick = ref_second_wins(&r->plan, out, (const num *[]){r->values[0], r->values[1]}, &block);
+  return n;
+}
+
+/* 2^n of the integer n nearest to log2(amax / F): 2^(2n - 1) <= (amax / F)^2 < 2^(2n + 1). */
+static uint64_t log2_rounded(const ref_run *r, num amax) {
+  const num square = num_ratio((num[]){amax, amax}, 2, (num[]){r->plan.most, r->plan.most}, 2);
+  if (square.kind != NUM_FINITE) return square.kind == NUM_ZERO ? 0 : r->plan.scale->max_code;
+  const int n = (square.exp + 1 + 4096) / 2 - 2048; /* 2n - 1 or 2n is the exponent of the square */
+  const int code = n + r->plan.scale->bias, most = (int)r->plan.scale->max_code;
+  return (uint64_t)(code < 0 ? 0 : code > most ? most : code);
+}
+
+/* A code plus a number, within the codes of the format. */
+static uint64_t plus(uint64_t code, const ref_fault *f, uint64_t most) {
+  const long long sum = (long long)code + (long long)f->number;
+  return sum < 0 ? 0 : sum > (long long)most ? most : (uint64_t)sum;
+}
+
+uint64_t ref_wrapped(const ref_run *r, long long code) { return (uint64_t)code & ((UINT64_C(1) << r->plan.scale->bits) - 1); }
+
+/* One fault of the scale's rounding. amax: of the block after the faults of that stage. */
+static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const num *amax) {
+  uint64_t *code = &r->used[d * r->across + a];
+  const int special = ref_has_special(r, d, a);
+  if (IS(f, "plus")) *code = plus(*code, f, r->plan.scale->max_code);
+  if (IS(f, "value")) *code = ref_wrapped(r, (long long)f->number);
+  if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
+  if (IS(f, "log2 rounded") && r->plan.scale->kind == MX_KIND_EXP && r->plan.scale->man_bits == 0 && !special)
+    *code = log2_rounded(r, amax[d * r->across + a]);
+  if ((IS(f, "toward zero") || IS(f, "up")) && !special) {
+    ref_scale scales[2];
+    int pick, unused;
+    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick)) return 0;
+    mx_spec other = *r->plan.spec;
+    const mx_spec *own = r->plan.spec;
+    other.scale_round = IS(f, "up") ? MX_SCALE_ROUND_UP : MX_SCALE_ROUND_DOWN;
+    r->plan.spec = &other;
+    const int made = scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &unused);
+    r->plan.spec = own;
+    if (!made) return 0;
+    *code = scales[pick].code;
+  }
+  return 1;
+}
+
+static int of_row(const ref_fault *f) { return IS(f, "row") || IS(f, "row xor"); }
+static int of_block(const ref_fault *f) { return IS(f, "block") || IS(f, "block xor"); }
+
+/* Each code in the region becomes that of another block. */
+static void move(ref_run *r, const ref_fault *f, uint64_t *codes) {
+  uint64_t *old = r->room;
+  memcpy(old, codes, r->down * r->across * sizeof *old);
+  for (size_t d = 0; d < r->down; d++)
+    for (size_t a = 0; a < r->across; a++) {
+      const size_t row = of_row(f) ? ref_from(f, d, r->down) : d, block = of_block(f) ? ref_from(f, a, r->across) : a;
+      if (ref_block_in(r, f, d, a)) codes[d * r->across + a] = old[row * r->across + block];
+    }
+}
+
+/* The maximum of a block after the faults of that stage, which leave one with a NaN or an Inf alone. */
+static num faulty_amax(const ref_run *r, size_t d, size_t a) {
+  num amax = ref_finite_amax(r, d, a);
+  for (size_t i = 0; i < r->n_faults; i++)
+    if (r->faults[i].stage == REF_AMAX && ref_block_in(r, &r->faults[i], d, a)) amax = ref_as_amax(block_fault(r, &r->faults[i], d, a, amax));
+  return amax;
+}
+
+static int make_scales(ref_run *r, num *amax) {
+  ref_scale scales[2];
+  const size_t n = r->down * r->across;
+  int pick;
+  for (size_t k = 0; k < n; k++) {
+    if (!scales_of(r, scales, k / r->across, k % r->across, NULL, 0, &pick)) return 0;
+    r->plain[k] = scales[pick].code;
+  }
+  for (size_t k = 0; k < n; k++) {
+    const size_t d = k / r->across, a = k % r->across;
+    int worse = 0;
+    for (size_t i = 0; i < r->n_faults; i++)
+      worse |= r->faults[i].stage == REF_SCALE && IS(&r->faults[i], "worse of two") && ref_block_in(r, &r->faults[i], d, a);
+    amax[k] = faulty_amax(r, d, a);
+    if (!scales_of(r, scales, d, a, ref_has_special(r, d, a) ? NULL : &amax[k], worse, &pick)) return 0;
+    r->used[k] = scales[pick].code;
+  }
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const ref_fault *f = &r->faults[i];
+    if (f->stage != REF_SCALE) continue;
+    if (of_row(f) || of_block(f)) move(r, f, r->used);
+    for (size_t k = 0; k < n; k++)
+      if (ref_block_in(r, f, k / r->across, k % r->across) && !scale_fault(r, f, k / r->across, k % r->across, amax)) return 0;
+  }
+  return 1;
+}
+
+int ref_fault_scales(ref_run *r) {
+  num *amax = malloc((r->down * r->across + 1) * sizeof *amax);
+  const int made = amax && make_scales(r, amax);
+  free(amax);
+  return made;
+}
+
+/* ---- the store */
+
+uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise) {
+  if (ref_has_special(r, d, a)) return otherwise;
+  ref_scale scales[2];
+  const num amax = ref_as_amax(num_mul_r(ref_finite_amax(r, d, a), ref_argument(f), NUM_F32));
+  const ref_block block = ref_load(r, d, a);
+  return ref_block_scales_from(scales, &r->plan, &block, amax) ? scales[0].code : otherwise;
+}
+
+void ref_fault_store(ref_run *r) {
+  const size_t n = r->down * r->across;
+  memcpy(r->stored, r->used, n * sizeof *r->stored);
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const ref_fault *f = &r->faults[i];
+    if (f->stage != REF_STORE) continue;
+    if (of_row(f) || of_block(f)) move(r, f, r->stored);
+    for (size_t k = 0; k < n; k++) {
+      const size_t d = k / r->across, a = k % r->across;
+      uint64_t *code = &r->stored[k];
+      if (!ref_block_in(r, f, d, a)) continue;
+      if (IS(f, "plus")) *code = ref_wrapped(r, (long long)*code + (long long)f->number);
+      if (IS(f, "value")) *code = ref_wrapped(r, (long long)f->number);
+      if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
+      if (IS(f, "keep") && a) *code = code[-1];
+      if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
+    }
+  }
+}

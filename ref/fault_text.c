@@ -1,0 +1,258 @@
+/* Reads a fault of SPEC 9 by tables of the reference's own. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "fault_run.h"
+
+enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT };
+
+static const struct {
+  int stage, takes;
+  const char *op;
+} words[] = {{REF_INPUT, NOTHING, "relu"},
+             {REF_INPUT, NOTHING, "abs"},
+             {REF_INPUT, NOTHING, "negate"},
+             {REF_INPUT, NOTHING, "bfloat16"},
+             {REF_INPUT, NOTHING, "bfloat16 cut"},
+             {REF_INPUT, NOTHING, "float16"},
+             {REF_INPUT, FORMAT, "format"},
+             {REF_INPUT, NUMBER, "clip"},
+             {REF_INPUT, NUMBER, "times"},
+             {REF_INPUT, COUNT, "minus mean"},
+             {REF_INPUT, NOTHING, "silu"},
+             {REF_INPUT, COUNT, "column"},
+             {REF_INPUT, NOTHING, "zero"},
+             {REF_ROTATION, COUNT, "hadamard"},
+             {REF_ROTATION, COUNT, "unnormalised"},
+             {REF_ROTATION, COUNT, "normalised twice"},
+             {REF_ROTATION, COUNT, "sequency"},
+             {REF_ROTATION, COUNT, "down"},
+             {REF_TENSOR, NOTHING, "only"},
+             {REF_TENSOR, NOTHING, "no abs"},
+             {REF_TENSOR, NUMBER, "times"},
+             {REF_TENSOR, NOTHING, "bfloat16"},
+             {REF_TENSOR, NUMBER, "value"},
+             {REF_TENSOR_SCALE, NUMBER, "value"},
+             {REF_TENSOR_SCALE, NUMBER, "times"},
+             {REF_AMAX, NUMBER, "times"},
+             {REF_AMAX, NUMBER, "plus"},
+             {REF_AMAX, NUMBER, "at least"},
+             {REF_AMAX, NUMBER, "at most"},
+             {REF_AMAX, NOTHING, "no abs"},
+             {REF_AMAX, NOTHING, "negative"},
+             {REF_AMAX, COUNT, "rank"},
+             {REF_AMAX, NUMBER, "percentile"},
+             {REF_AMAX, NUMBER, "mean times"},
+             {REF_AMAX, NUMBER, "rms times"},
+             {REF_AMAX, NOTHING, "only"},
+             {REF_AMAX, COUNT, "blocks"},
+             {REF_AMAX, COUNT, "rows"},
+             {REF_AMAX, NOTHING, "whole row"},
+             {REF_AMAX, NOTHING, "running"},
+             {REF_AMAX, COUNT, "block"},
+             {REF_AMAX, COUNT, "row"},
+             {REF_AMAX, NOTHING, "bfloat16"},
+             {REF_AMAX, NOTHING, "bfloat16 cut"},
+             {REF_AMAX, NOTHING, "float16"},
+             {REF_AMAX, NUMBER, "value"},
+             {REF_SCALE, COUNT, "plus"},
+             {REF_SCALE, NOTHING, "log2 rounded"},
+             {REF_SCALE, NOTHING, "flush"},
+             {REF_SCALE, NOTHING, "toward zero"},
+             {REF_SCALE, NOTHING, "up"},
+             {REF_SCALE, NOTHING, "worse of two"},
+             {REF_SCALE, COUNT, "row"},
+             {REF_SCALE, COUNT, "block"},
+             {REF_SCALE, COUNT, "value"},
+             {REF_STORE, COUNT, "plus"},
+             {REF_STORE, COUNT, "row"},
+             {REF_STORE, COUNT, "block"},
+             {REF_STORE, COUNT, "row xor"},
+             {REF_STORE, COUNT, "block xor"},
+             {REF_STORE, COUNT, "value"},
+             {REF_STORE, NOTHING, "keep"},
+             {REF_STORE, NOTHING, "flush"},
+             {REF_STORE, NUMBER, "amax times"},
+             {REF_DIVISOR, COUNT, "row"},
+             {REF_DIVISOR, COUNT, "block"},
+             {REF_DIVISOR, COUNT, "row xor"},
+             {REF_DIVISOR, COUNT, "block xor"},
+             {REF_DIVISOR, COUNT, "plus"},
+             {REF_DIVISOR, NUMBER, "amax times"},
+             {REF_DIVISOR, NOTHING, "zero"},
+             {REF_DIVISOR, FORMAT, "as"},
+             {REF_DIVISOR, FORMAT, "as number"},
+             {REF_DIVISOR, NOTHING, "flush"},
+             {REF_DIVISOR, NOTHING, "subnormal as normal"},
+             {REF_DIVISOR, COUNT, "reciprocal bits"},
+             {REF_DIVISOR, COUNT, "reciprocal nearest bits"},
+             {REF_DIVISOR, NOTHING, "reciprocal bfloat16"},
+             {REF_DIVISOR, NOTHING, "reciprocal float16"},
+             {REF_DIVISOR, NOTHING, "bfloat16"},
+             {REF_DIVISOR, NOTHING, "unrounded"},
+             {REF_DIVISOR, NOTHING, "unrounded times"},
+             {REF_DIVISOR, NOTHING, "no tensor scale"},
+             {REF_DIVISOR, NOTHING, "tensor scale twice"},
+             {REF_DIVISOR, NOTHING, "tensor scale inverted"},
+             {REF_DIVISOR, NOTHING, "skip"},
+             {REF_CLAMP, NUMBER, "before"},
+             {REF_ELEMENT, NOTHING, "bfloat16"},
+             {REF_ELEMENT, NOTHING, "bfloat16 cut"},
+             {REF_ELEMENT, NOTHING, "float16"},
+             {REF_ELEMENT, FORMAT, "format"},
+             {REF_ELEMENT, NUMBER, "times"},
+             {REF_ELEMENT, NOTHING, "toward zero"},
+             {REF_ELEMENT, NOTHING, "away from zero"},
+             {REF_ELEMENT, NOTHING, "ties away"},
+             {REF_ELEMENT, NOTHING, "ties toward zero"},
+             {REF_ELEMENT, NOTHING, "ties up"},
+             {REF_ELEMENT, NOTHING, "ties down"},
+             {REF_ELEMENT, NOTHING, "wrap"},
+             {REF_CODE, NOTHING, "negate"},
+             {REF_CODE, NOTHING, "abs"},
+             {REF_CODE, NOTHING, "+0 for -0"},
+             {REF_CODE, NOTHING, "-0 for +0"},
+             {REF_CODE, COUNT, "sign of"},
+             {REF_CODE, COUNT, "sign rolled"},
+             {REF_CODE, NOTHING, "sign of pair"},
+             {REF_CODE, NOTHING, "sign of largest"},
+             {REF_CODE, NOTHING, "swap pairs"},
+             {REF_CODE, COUNT, "reverse"},
+             {REF_CODE, COUNT, "column"},
+             {REF_CODE, COUNT, "column xor"},
+             {REF_CODE, COUNT, "value"},
+             {REF_CODE, NOTHING, "two's complement"},
+             {REF_CODE, NOTHING, "sign and magnitude"},
+             {REF_CODE, NOTHING, "lowest"},
+             {REF_LAYOUT, COUNT, "row"},
+             {REF_LAYOUT, COUNT, "block"},
+             {REF_LAYOUT, COUNT, "row xor"},
+             {REF_LAYOUT, COUNT, "block xor"},
+             {REF_LAYOUT, COUNT, "codes of row"},
+             {REF_LAYOUT, NOTHING, "codes zero"},
+             {REF_LAYOUT, NOTHING, "zero"},
+             {REF_LAYOUT, LAYOUT, "scales in"},
+             {REF_LAYOUT, LAYOUT, "scales twice in"}};
+static const char *const stages[] = {
+    [REF_INPUT] = "input",     [REF_ROTATION] = "rotation",        [REF_TENSOR] = "tensor amax", [REF_TENSOR_SCALE] = "tensor scale",
+    [REF_AMAX] = "block amax", [REF_SCALE] = "scale rounding",     [REF_STORE] = "scale store",  [REF_DIVISOR] = "divisor",
+    [REF_CLAMP] = "clamp",     [REF_ELEMENT] = "element rounding", [REF_CODE] = "code",          [REF_LAYOUT] = "layout"};
+static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale"};
+static const char *const plain[] = {"all", "tail", "zero", "subnormal", "negative", "positive"};
+static const char *const layouts[] = {
+#define MX_LAYOUT(id, name, ...) [MX_LAYOUT_##id] = name,
+#include "../formats/layouts.def"
+#undef MX_LAYOUT
+};
+
+#define LENGTH(table) (sizeof table / sizeof *table)
+
+/* The text between two places without the blanks around it. */
+static void part(char out[MOST_TEXT], const char *from, const char *end) {
+  while (from < end && (*from == ' ' || *from == '\t')) from++;
+  while (end > from && (end[-1] == ' ' || end[-1] == '\t')) end--;
+  memcpy(out, from, (size_t)(end - from));
+  out[end - from] = 0;
+}
+
+static int count(uint64_t *out, const char **at) {
+  if (**at < '0' || **at > '9') return 0;
+  char *end;
+  errno = 0;
+  *out = strtoull(*at, &end, 10);
+  *at = end;
+  return errno == 0;
+}
+
+/* "%N=I,J-K", "=FIRST", "=FIRST-LAST" or "=FIRST-" behind the name of a region with numbers. */
+static int read_numbers(ref_fault *f, const char *at) {
+  if (*at == '%') {
+    at++;
+    if (!count(&f->modulus, &at) || f->modulus < 1 || f->modulus > REF_FAULT_NUMBERS) return 0;
+  }
+  if (*at++ != '=') return 0;
+  for (int any = 0;; any = 1) {
+    uint64_t first, last;
+    if ((any && !f->modulus) || !count(&first, &at)) return 0;
+    last = first;
+    if (*at == '-') {
+      at++;
+      last = UINT64_MAX;
+      if (*at >= '0' && *at <= '9' && !count(&last, &at)) return 0;
+    }
+    if (last < first || (f->modulus && last >= f->modulus)) return 0;
+    f->first = first, f->last = last;
+    for (uint64_t i = first; f->modulus && i <= last; i++) f->remainder[i] = 1;
+    if (!*at) return 1;
+    if (*at++ != ',') return 0;
+  }
+}
+
+static int read_region(ref_fault *f, const char *text) {
+  for (size_t k = 0; k < LENGTH(plain); k++)
+    if (!strcmp(plain[k], text)) return f->region = plain[k], 1;
+  const size_t name = strcspn(text, "%=");
+  for (size_t k = 0; k < LENGTH(numbered); k++)
+    if (strlen(numbered[k]) == name && !strncmp(numbered[k], text, name)) {
+      f->region = numbered[k];
+      return read_numbers(f, text + name);
+    }
+  return 0;
+}
+
+static int read_argument(ref_fault *f, int takes, const char *text) {
+  char *end;
+  switch (takes) {
+  case NOTHING:
+    return !*text;
+  case NUMBER:
+    f->number = strtod(text, &end);
+    return end != text && !*end && isfinite(f->number);
+  case COUNT: {
+    errno = 0;
+    const long n = strtol(text, &end, 10);
+    f->number = (double)n;
+    return end != text && !*end && !errno && n >= -(1L << 30) && n <= 1L << 30;
+  }
+  case LAYOUT:
+    for (size_t k = 1; k < LENGTH(layouts); k++)
+      if (layouts[k] && !strcmp(layouts[k], text)) return f->layout = (int)k, 1;
+    return 0;
+  default: /* a name of both tables is the element format: an INT8 has no scale */
+    for (int k = 0; k < MX_ELEM_COUNT + MX_SCALE_COUNT; k++) {
+      f->format = k < MX_ELEM_COUNT ? ref_elem_format(k) : ref_scale_format(k - MX_ELEM_COUNT);
+      if (!strcmp(f->format->name, text)) return 1;
+    }
+    return 0;
+  }
+}
+
+mx_status ref_fault_read(ref_fault *out, const char *text, mx_error *err) {
+  ref_fault f = {0};
+  char region[MOST_TEXT], stage[MOST_TEXT], op[MOST_TEXT];
+  const char *arrow = strstr(text, "<-"), *colon = strchr(text, ':');
+  if (strlen(text) >= MOST_TEXT || !arrow || !colon || colon > arrow) return ref_fail(err, MX_ERR_ARG, "reference: '%.80s' is no fault", text);
+  part(region, text, colon);
+  part(stage, colon + 1, arrow);
+  part(op, arrow + 2, text + strlen(text));
+  if (!read_region(&f, region)) return ref_fail(err, MX_ERR_ARG, "reference: region '%.80s' is not known", region);
+  while ((size_t)f.stage < LENGTH(stages) && strcmp(stages[f.stage], stage) != 0) f.stage++;
+  if ((size_t)f.stage == LENGTH(stages)) return ref_fail(err, MX_ERR_ARG, "reference: stage '%.80s' is not known", stage);
+  size_t length = 0;
+  int takes = NOTHING;
+  for (size_t k = 0; k < LENGTH(words); k++) { /* the longest word that stands there */
+    const size_t n = strlen(words[k].op);
+    if (words[k].stage != f.stage || n <= length || strncmp(words[k].op, op, n) != 0 || (op[n] && op[n] != ' ')) continue;
+    f.op = words[k].op, takes = words[k].takes, length = n;
+  }
+  if (!f.op) return ref_fail(err, MX_ERR_ARG, "reference: %s <- '%.80s': the operation is not known", stages[f.stage], op);
+  const char *argument = op + length;
+  while (*argument == ' ') argument++;
+  if (!read_argument(&f, takes, argument))
+    return ref_fail(err, MX_ERR_ARG, "reference: %s <- %s: the argument '%.80s' is not one", stages[f.stage], f.op, argument);
+  *out = f;
+  return MX_OK;
+}

@@ -1,0 +1,369 @@
+/* Tests faults in the reference and in the library: both know the same words, numbers typed by hand hold for both, and random faults over random specs
+ * give the same bytes. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/mixtures.h"
+#include "lib/run.h"
+#include "mxgold/mxgold.h"
+#include "ref/fault.h"
+
+static uint64_t state = MIXTURES_SEED;
+
+static uint32_t below(uint32_t n) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((state >> 33) * n >> 31);
+}
+
+/* ---- both */
+
+enum { SAME, REFUSED, DIFFERENT };
+
+typedef struct outcome {
+  mx_status library, reference;
+  size_t scale, code; /* the first byte that differs; SIZE_MAX: none does */
+  int bites;          /* the fault changes a byte of the plain spec */
+} outcome;
+
+static int parse(mx_fault *f, ref_fault *ref, const char *text) {
+  mx_error err = {0};
+  ck_assert_msg(!mx_fault_parse(f, text, &err), "%s: %s", text, err.text);
+  ck_assert_msg(!ref_fault_read(ref, text, &err), "%s: %s", text, err.text);
+  return 1;
+}
+
+static size_t differ(const uint8_t *a, const uint8_t *b, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (a[i] != b[i]) return i;
+  return SIZE_MAX;
+}
+
+/* texts: what the library runs; others: what the reference runs, which are the same but for a planted mutant. */
+static outcome run(const mx_spec *spec, const float *x, size_t rows, size_t cols, const char texts[][MX_FAULT_TEXT],
+                   const char others[][MX_FAULT_TEXT], size_t n) {
+  mx_fault f[MX_FAULTS];
+  ref_fault ref[MX_FAULTS];
+  mx_tensor a = {0}, b = {0}, plain = {0};
+  outcome o = {.scale = SIZE_MAX, .code = SIZE_MAX};
+  mx_fault unused;
+  ref_fault unread;
+  for (size_t i = 0; i < n; i++) parse(&f[i], &unread, texts[i]), parse(&unused, &ref[i], others[i]);
+  ck_assert_int_eq(mx_tensor_alloc(&a, rows, cols, spec), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&b, rows, cols, spec), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&plain, rows, cols, spec), MX_OK);
+  o.library = mx_quantize_faulty(&a, x, rows, cols, cols, spec, f, n, NULL);
+  o.reference = ref_quantize_faulty(&b, x, rows, cols, cols, spec, ref, n, NULL);
+  if (!o.library && !o.reference) {
+    const size_t scales = a.scale_rows * a.scale_cols * a.scale_bytes, codes = a.rows * a.code_stride;
+    o.scale = differ(a.scales, b.scales, scales);
+    o.code = differ(a.codes, b.codes, codes);
+    if (memcmp(&a.tensor_scale, &b.tensor_scale, sizeof a.tensor_scale) != 0) o.scale = scales;
+    if (!mx_quantize(&plain, x, rows, cols, cols, spec, NULL, NULL))
+      o.bites = differ(a.scales, plain.scales, scales) != SIZE_MAX || differ(a.codes, plain.codes, codes) != SIZE_MAX ||
+                memcmp(&a.tensor_scale, &plain.tensor_scale, sizeof a.tensor_scale) != 0;
+  }
+  mx_tensor_free(&a);
+  mx_tensor_free(&b);
+  mx_tensor_free(&plain);
+  return o;
+}
+
+static int verdict(const outcome *o) {
+  if (o->library != o->reference) return DIFFERENT;
+  if (o->library) return REFUSED;
+  return o->scale == SIZE_MAX && o->code == SIZE_MAX ? SAME : DIFFERENT;
+}
+
+/* ---- words */
+
+/* A fault of the library's table with some argument. */
+static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
+  static const char *const numbers[] = {"0.5", "0.9", "1.5", "2", "6", "0.1", "100", "-1", "1e30", "33.3", "0"};
+  const mx_fault_row *row = mx_fault_row_at(op);
+  char argument[32] = "";
+  const int rotation = row->stage == MX_STAGE_ROTATION, code = strstr(row->words, " code %s") || strstr(row->words, "code %s ");
+  switch (row->arg) {
+  case MX_FAULT_ARG_NUMBER:
+    snprintf(argument, sizeof argument, " %s", numbers[below(sizeof numbers / sizeof *numbers)]);
+    break;
+  case MX_FAULT_ARG_COUNT:
+    snprintf(argument, sizeof argument, " %d", rotation ? 2 << below(5) : code ? (int)below(300) - 20 : (int)below(9) - 2);
+    break;
+  case MX_FAULT_ARG_FORMAT: {
+    const uint32_t k = below(MX_ELEM_NONE + MX_SCALE_COUNT);
+    snprintf(argument, sizeof argument, " %s", k < MX_ELEM_NONE ? mx_elem_format((int)k)->name : mx_scale_format((int)k - MX_ELEM_NONE)->name);
+    break;
+  }
+  case MX_FAULT_ARG_LAYOUT:
+    snprintf(argument, sizeof argument, " %s", mx_layout_name((mx_layout)(1 + below(4))));
+    break;
+  default:
+    break;
+  }
+  snprintf(text, MX_FAULT_TEXT, "%s: %s <- %s%s", region, mx_stage_name(row->stage), row->op, argument);
+}
+
+static const char *const regions[] = {"all",        "rows%4=3",      "rows=1-2",  "rows%3=0,2",   "columns=0-15", "columns%5=1-3",
+                                      "blocks%2=1", "blocks=1-",     "tail",      "zero",         "subnormal",    "negative",
+                                      "positive",   "scale=100-130", "scale=0-8", "elements%2=1", "elements=0-9", "elements=15"};
+
+/* What the library can read, the reference can read: a row of faults.def or a region that ref lacks is found here. */
+START_TEST(every_word_is_known_to_both) {
+  mx_fault f;
+  ref_fault ref;
+  char text[MX_FAULT_TEXT];
+  for (int op = 1; op < MX_FAULT_COUNT; op++) {
+    spell(text, "all", op);
+    parse(&f, &ref, text);
+    ck_assert_msg(f.op == op && !strcmp(ref.op, mx_fault_row_at(op)->op) && ref.stage == mx_fault_row_at(op)->stage, "%s", text);
+  }
+  for (int of = 0; of < MX_REGION_COUNT; of++) {
+    const mx_fault some = {.region = {.of = of, .first = 3, .last = 5}, .op = 1};
+    mx_fault_print(text, sizeof text, &some);
+    parse(&f, &ref, text);
+    ck_assert(f.region.of == of);
+  }
+}
+END_TEST
+
+START_TEST(both_refuse_what_is_no_word) {
+  static const char *const texts[] = {"",
+                                      "all: input relu",
+                                      "input <- relu",
+                                      "all: output <- relu",
+                                      "all: input <- softmax",
+                                      "all: input <- relu 3",
+                                      "all: input <- clip",
+                                      "all: input <- clip 1e999",
+                                      "all: input <- column 1.5",
+                                      "all: input <- column 9999999999",
+                                      "all: divisor <- as e9m9",
+                                      "all: layout <- scales in row",
+                                      "rows: input <- relu",
+                                      "rows%0=0: input <- relu",
+                                      "rows%129=0: input <- relu",
+                                      "rows%4=4: input <- relu",
+                                      "rows%4=3,: input <- relu",
+                                      "rows=7-3: input <- relu",
+                                      "rows=1,2: input <- relu",
+                                      "tail=3: input <- relu",
+                                      "lanes=3: input <- relu"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    mx_fault f;
+    ref_fault ref;
+    mx_error err = {0};
+    ck_assert_msg(mx_fault_parse(&f, texts[i], NULL) == MX_ERR_ARG, "%s", texts[i]);
+    ck_assert_msg(ref_fault_read(&ref, texts[i], &err) == MX_ERR_ARG, "%s", texts[i]);
+    ck_assert_msg(*err.text && !strchr(err.text, '\n'), "%s: %s", texts[i], err.text);
+  }
+}
+END_TEST
+
+/* ---- numbers typed by hand */
+
+/* A matrix of 2 x 32: row 0 holds 6, -1 and zeros, row 1 holds 3, -1 and zeros. Under ocp-mxfp4 the scales are 2^0 and 2^-1, bytes 127 and 126, and the
+ * first bytes of codes A7 (6 is 7, -1 is A) and C7 (3 / 0.5 = 6 is 7, -2 is C). Under nvfp4-plain max|X| is 6 and T = 6 / 2688. */
+static const struct {
+  const char *preset, *faults[2];
+  uint8_t scale[2], code[2]; /* of the first block of each row; and its first byte */
+} worked[] = {
+    {"ocp-mxfp4", {"all: input <- times 2"}, {128, 127}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"rows=1: input <- abs"}, {127, 126}, {0xA7, 0x47}},
+    {"ocp-mxfp4", {"all: input <- minus mean 2"}, {126, 126}, {0xF7, 0xE6}},      /* 3.5, -3.5: 7 saturates; 2, -2 */
+    {"ocp-mxfp4", {"all: input <- column 1"}, {126, 125}, {0x0C, 0x0E}},          /* -1, 0, ..., and the 3 of row 1 */
+    {"ocp-mxfp4", {"all: rotation <- unnormalised 2"}, {127, 127}, {0x76, 0x64}}, /* 5 is a tie, 7; 2, 4 */
+    {"ocp-mxfp4", {"all: rotation <- normalised twice 2"}, {126, 126}, {0x76, 0x64}},
+    {"ocp-mxfp4", {"all: rotation <- sequency 4"}, {126, 126}, {0x66, 0x44}},        /* 2.5, 2.5, 3.5, 3.5; 1, 1, 2, 2 */
+    {"ocp-mxfp4", {"all: rotation <- down 2"}, {127, 126}, {0xB7, 0x06}},            /* 9, -2 and 3, 0, each over sqrt 2 */
+    {"nvfp4-plain", {"rows=9: code <- abs"}, {0x7E, 0x76}, {0xA7, 0xC7}},            /* nowhere: 1 / T = 448, 0.5 / T = 224 */
+    {"nvfp4-plain", {"all: tensor amax <- value 2688"}, {0x38, 0x30}, {0xA7, 0xC7}}, /* T = 1: scales of 1 and 0.5 */
+    {"nvfp4-plain", {"all: tensor amax <- times 448"}, {0x38, 0x30}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"rows=1: tensor amax <- only"}, {0x7E, 0x7E}, {0xC7, 0xC7}},     /* T = 3 / 2688: 896 saturates at 448, 6 / 0.5 at 6 */
+    {"nvfp4-plain", {"all: divisor <- no tensor scale"}, {0x7E, 0x76}, {0x80, 0x80}}, /* 6 / 448, -1 / 448 */
+    {"ocp-mxfp4", {"all: block amax <- mean times 32"}, {127, 127}, {0xA7, 0xA5}},    /* 7 and 4 */
+    {"ocp-mxfp4", {"all: block amax <- rows 2"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: block amax <- negative"}, {125, 125}, {0xE7, 0xE7}}, /* of 1: 24 and 12 saturate, -4 */
+    {"ocp-mxfp4", {"all: block amax <- plus 2"}, {128, 127}, {0x95, 0xA5}},   /* of 8 and 5: 3, -0.5; 3, -1 */
+    {"ocp-mxfp4", {"all: scale rounding <- row 1"}, {126, 126}, {0xC7, 0xC7}},
+    {"ocp-mxfp4", {"all: scale rounding <- value 128"}, {128, 128}, {0x95, 0x93}},
+    {"ocp-mxfp4", {"all: scale rounding <- plus 1", "all: scale rounding <- row 1"}, {127, 127}, {0xA7, 0xA5}}, /* in this order */
+    {"ocp-mxfp4", {"rows=1: scale rounding <- row -1", "rows=1: scale rounding <- plus 1"}, {127, 128}, {0xA7, 0x93}},
+    {"ocp-mxfp4", {"all: scale store <- amax times 2"}, {128, 127}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"rows=0: scale store <- value 256"}, {0, 126}, {0xA7, 0xC7}}, /* wraps */
+    {"ocp-mxfp4", {"all: divisor <- plus 1"}, {127, 126}, {0x95, 0xA5}},
+    {"ocp-mxfp4", {"all: divisor <- row -1"}, {127, 126}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: divisor <- unrounded"}, {127, 126}, {0xA7, 0xC7}}, /* by 1 and 0.5 */
+    {"ocp-mxfp4", {"all: divisor <- as e4m3"}, {127, 126}, {0x00, 0x80}},   /* 7F is NaN: zeros; 7E is 448 */
+    {"ocp-mxfp4", {"all: divisor <- as number e4m3"}, {127, 126}, {0x80, 0x80}},
+    {"ocp-mxfp4", {"all: divisor <- row xor 1"}, {127, 126}, {0xC7, 0xA5}},
+    {"nvfp4-plain", {"all: tensor scale <- value 1"}, {0x38, 0x30}, {0xA7, 0xC7}}, /* as if T were 1 */
+    {"ocp-mxfp4", {"all: scale store <- row xor 1", "rows=0: layout <- row xor 1"}, {127, 127}, {0xC7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- zero"}, {127, 126}, {0xF7, 0xF7}},
+    {"ocp-mxfp4", {"all: clamp <- before 2"}, {127, 126}, {0xA4, 0xC6}}, /* 2 / 1; 2 / 0.5 */
+    {"ocp-mxfp4", {"all: element rounding <- times 0.5"}, {127, 126}, {0x95, 0xA5}},
+    {"ocp-mxfp4",
+     {"all: input <- times 0.75", "all: element rounding <- away from zero"},
+     {127, 126},
+     {0xA7, 0xB7}}, /* 4.5, -0.75; 4.5, -1.5 */
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- toward zero"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: code <- sign of 1"}, {127, 126}, {0x2F, 0x4F}},
+    {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
+    {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},
+    {"ocp-mxfp4", {"all: code <- swap pairs", "elements=0: code <- value 1"}, {127, 126}, {0x71, 0x71}}, /* in this order */
+    {"ocp-mxfp4", {"rows=1: layout <- zero"}, {127, 0}, {0xA7, 0x00}},
+    {"ocp-mxfp4", {"rows=1: layout <- codes of row -1"}, {127, 126}, {0xA7, 0xA7}}};
+
+START_TEST(worked_numbers_hold_for_both) {
+  static float x[64];
+  x[0] = 6, x[1] = -1, x[32] = 3, x[33] = -1;
+  for (size_t i = 0; i < sizeof worked / sizeof *worked; i++) {
+    mx_spec spec;
+    mx_fault f[2];
+    ref_fault ref[2];
+    size_t n = 0;
+    ck_assert_int_eq(mx_preset_find(&spec, worked[i].preset, NULL), MX_OK);
+    for (; n < 2 && worked[i].faults[n]; n++) parse(&f[n], &ref[n], worked[i].faults[n]);
+    for (int reference = 0; reference < 2; reference++) {
+      mx_tensor t;
+      ck_assert_int_eq(mx_tensor_alloc(&t, 2, 32, &spec), MX_OK);
+      ck_assert_int_eq(reference ? ref_quantize_faulty(&t, x, 2, 32, 32, &spec, ref, n, NULL)
+                                 : mx_quantize_faulty(&t, x, 2, 32, 32, &spec, f, n, NULL),
+                       MX_OK);
+      for (size_t r = 0; r < 2; r++) {
+        ck_assert_msg(t.scales[r * t.scale_cols] == worked[i].scale[r], "%s, reference %d: scale %02X of row %zu", worked[i].faults[0],
+                      reference, t.scales[r * t.scale_cols], r);
+        ck_assert_msg(t.codes[r * t.code_stride] == worked[i].code[r], "%s, reference %d: codes %02X of row %zu", worked[i].faults[0],
+                      reference, t.codes[r * t.code_stride], r);
+      }
+      mx_tensor_free(&t);
+    }
+  }
+}
+END_TEST
+
+/* ---- random */
+
+/* Plain numbers of some magnitude with zeros among them, blocks of zeros, and now and then the numbers of mixtures_odd_data. */
+static void fill(float *x, size_t n) {
+  const uint32_t kind = below(8);
+  if (kind == 0) {
+    mixtures_odd_data(x, n, &state);
+    return;
+  }
+  const int magnitude = kind == 1 ? -130 + (int)below(20) : (int)below(12) - 6;
+  for (size_t i = 0; i < n; i++) {
+    if (i % 16 == 0 && below(5) == 0) { /* a stretch of zeros */
+      for (size_t k = 0; k < 40 && i < n; k++, i++) x[i] = below(2) ? 0.0f : -0.0f;
+      if (i >= n) break;
+    }
+    const float u = (float)((int)below(1 << 20) - (1 << 19)) * 0x1p-16f;
+    x[i] = below(7) == 0 ? 0 : ldexpf(below(4) ? u : (float)((int)below(25) - 12) / 2, magnitude + (i / 48 % 3 == 2 ? -4 : 0));
+  }
+}
+
+/* A spec that faults are defined for, more often than not. */
+static void draw(mx_spec *spec) {
+  for (;;) {
+    const uint32_t kind = below(4);
+    if (kind == 0) {
+      const mx_preset *p = mx_preset_at(below((uint32_t)mx_preset_count()));
+      if (!mx_preset_find(spec, p->name, NULL)) return;
+    } else if (kind == 1 ? mixtures_draw_odd(spec, &state) : mixtures_draw(spec, &state)) {
+      if (spec->elem_round == MX_ROUND_SR && below(8)) continue;
+      return;
+    }
+  }
+}
+
+enum { ROUNDS = 6, ROUNDS_OF_RARE = 60, ROUNDS_OF_ALL = 400, MOST = 33 * 130, FULL_TILES = 0 };
+
+START_TEST(random_faults_give_the_same_bytes) {
+  static const struct {
+    size_t rows, cols;
+  } shapes[] = {[FULL_TILES] = {32, 128}, {1, 1}, {3, 67}, {5, 64}, {2, 130}, {17, 33}, {4, 48}, {8, 32}, {33, 16}, {7, 19}, {8, 128}};
+  static float x[MOST];
+  static size_t ran[MX_FAULT_COUNT], bit[MX_FAULT_COUNT];
+  char texts[MX_FAULTS][MX_FAULT_TEXT], spelled[2048];
+  size_t all = 0, refused = 0, wrong = 0;
+  const int rounds = run_whole() ? ROUNDS_OF_ALL : ROUNDS;
+  for (int op = 1; op < MX_FAULT_COUNT; op++)
+    for (int round = 0; round < rounds || (!bit[op] && round < ROUNDS_OF_RARE); round++) {
+      mx_spec spec;
+      const size_t n = 1 + (below(3) == 0);
+      const int laid_out = mx_fault_row_at(op)->arg == MX_FAULT_ARG_LAYOUT; /* few layouts need no padding */
+      const int full = laid_out || (mx_fault_row_at(op)->stage == MX_STAGE_ROTATION && below(2));
+      const size_t shape = full ? FULL_TILES : below(sizeof shapes / sizeof *shapes), rows = shapes[shape].rows, cols = shapes[shape].cols;
+      draw(&spec);
+      if (laid_out) spec = (mx_spec){.block_cols = 16};
+      fill(x, rows * cols);
+      spell(texts[0], below(3) ? "all" : regions[below(sizeof regions / sizeof *regions)], op);
+      spell(texts[1], regions[below(sizeof regions / sizeof *regions)], (int)(1 + below(MX_FAULT_COUNT - 1)));
+      if (n == 2 && below(2)) { /* in either order, of one stage too */
+        char first[MX_FAULT_TEXT];
+        memcpy(first, texts[0], sizeof first), memcpy(texts[0], texts[1], sizeof first), memcpy(texts[1], first, sizeof first);
+      }
+      const outcome o = run(&spec, x, rows, cols, (const char(*)[MX_FAULT_TEXT])texts, (const char(*)[MX_FAULT_TEXT])texts, n);
+      all++;
+      refused += verdict(&o) == REFUSED;
+      ran[op] += !o.library, bit[op] += o.bites;
+      if (verdict(&o) != DIFFERENT) continue;
+      wrong++;
+      mx_spec_print(spelled, sizeof spelled, &spec, 0);
+      fprintf(stderr, "%zu x %zu, '%s'%s%s%s, %s: status %d and %d, scale byte %zd, code byte %zd\n", rows, cols, texts[0], n > 1 ? ", '" : "",
+              n > 1 ? texts[1] : "", n > 1 ? "'" : "", spelled, o.library, o.reference, (ssize_t)o.scale, (ssize_t)o.code);
+    }
+  for (int op = 1; op < MX_FAULT_COUNT; op++) {
+    const mx_fault_row *row = mx_fault_row_at(op);
+    ck_assert_msg(bit[op] > 0, "%s <- %s changed nothing in %zu runs", mx_stage_name(row->stage), row->op, ran[op]);
+  }
+  ck_assert_uint_lt(refused, all / 2);
+  ck_assert_msg(!wrong, "%zu of %zu", wrong, all);
+}
+END_TEST
+
+/* The comparison sees a reference that does something else at one stage: each pair is one fault of the library and a wrong twin. */
+START_TEST(a_mutant_of_the_reference_is_seen) {
+  static const char *const pairs[][2] = {{"all: input <- clip 3", "all: input <- clip 3.5"},
+                                         {"all: rotation <- hadamard 32", "all: rotation <- sequency 32"},
+                                         {"all: tensor amax <- times 0.5", "all: tensor amax <- times 0.25"},
+                                         {"all: tensor scale <- times 2", "all: tensor scale <- value 2"},
+                                         {"all: block amax <- rank 2", "all: block amax <- rank 3"},
+                                         {"all: scale rounding <- up", "all: scale rounding <- toward zero"},
+                                         {"all: scale store <- row 1", "rows=1-: scale store <- row 1"},
+                                         {"all: divisor <- no tensor scale", "all: divisor <- skip"},
+                                         {"all: clamp <- before 2", "all: clamp <- before 2.5"},
+                                         {"all: element rounding <- ties up", "all: element rounding <- ties down"},
+                                         {"all: code <- sign of 1", "all: code <- sign rolled 1"},
+                                         {"elements=15: code <- negate", "elements=14: code <- negate"},
+                                         {"all: layout <- row 1", "all: layout <- codes of row 1"}};
+  static float x[32 * 128];
+  mx_spec spec;
+  ck_assert_int_eq(mx_preset_find(&spec, "nvfp4-plain", NULL), MX_OK);
+  for (size_t i = 0; i < 32 * 128; i++) x[i] = (float)((int)below(49) - 24) / 8 * (float)(1 << i / 16 % 4);
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    char own[1][MX_FAULT_TEXT], other[1][MX_FAULT_TEXT];
+    snprintf(own[0], sizeof own[0], "%s", pairs[i][0]);
+    snprintf(other[0], sizeof other[0], "%s", pairs[i][1]);
+    outcome o = run(&spec, x, 32, 128, (const char(*)[MX_FAULT_TEXT])own, (const char(*)[MX_FAULT_TEXT])own, 1);
+    ck_assert_msg(verdict(&o) == SAME, "%s: scale byte %zd, code byte %zd", own[0], (ssize_t)o.scale, (ssize_t)o.code);
+    o = run(&spec, x, 32, 128, (const char(*)[MX_FAULT_TEXT])own, (const char(*)[MX_FAULT_TEXT])other, 1);
+    ck_assert_msg(verdict(&o) == DIFFERENT, "%s and %s give the same bytes", own[0], other[0]);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("fault_ref");
+  TCase *c = tcase_create("fault_ref");
+  tcase_set_timeout(c, 600);
+  tcase_add_test(c, every_word_is_known_to_both);
+  tcase_add_test(c, both_refuse_what_is_no_word);
+  tcase_add_test(c, worked_numbers_hold_for_both);
+  tcase_add_test(c, a_mutant_of_the_reference_is_seen);
+  tcase_add_test(c, random_faults_give_the_same_bytes);
+  suite_add_tcase(s, c);
+  return run_suite(s);
+}
