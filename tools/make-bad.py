@@ -115,7 +115,7 @@ bad("dtype-missing.safetensors", st({"a": {"shape": [1], "data_offsets": [0, 1]}
     "\"F32\" or another")
 KNOWN = "F32 F16 BF16 F64 U8 U16 U32 U64 I8 I16 I32 I64 BOOL F8_E4M3 F8_E5M2 F8_E8M0"
 bad("dtype-unknown.safetensors", st({"a": tensor(0, 24, [2, 3], "F33")}, bytes(24)), f"byte 9: tensor 'a' has dtype 'F33', expected one of {KNOWN}")
-bad("dtype-f4.safetensors", st({"a": tensor(0, 3, [2, 3], "F4")}, bytes(3)), "byte 9: rows of tensor 'a' are no whole bytes of codes of 4 bits")
+bad("dtype-f4.safetensors", st({"a": tensor(0, 3, [2, 3], "F4")}, bytes(3)), "byte 9: the rows of tensor 'a' are not whole bytes of 4-bit codes")
 bad("shape-missing.safetensors", st({"a": {"dtype": "U8", "data_offsets": [0, 1]}}, b"a"), "byte 9: tensor 'a' has no shape, expected \"shape\": [..]")
 bad("shape-negative.safetensors", st({"a": tensor(0, 24, [-2, -3])}, bytes(24)), "byte 9: dimension 0 of tensor 'a' is not a count, expected an "
     "integer from 0")

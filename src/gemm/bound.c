@@ -1,4 +1,4 @@
-/* Computes intervals for devices whose order of summation is not known. */
+/* Computes intervals that hold the outputs of devices whose order of summation is not known. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 typedef struct row {
   double *v, *s, *magnitude; /* elements, scales, |element * scale| */
-  double *aligned; /* two to the exponent that the encodings of both have: of a subnormal number or a zero that of the smallest normal one */
+  double *aligned; /* two to the exponent in the encodings of both; a subnormal number or a zero has that of the smallest normal one */
 } row;
 
 static int row_alloc(row *r, const mxg_plan *plan) {
@@ -25,7 +25,7 @@ static void row_free(row *r) {
   free(r->aligned);
 }
 
-/* The smallest power of two that a number of this format is aligned as. An integer's exponent is 0 whatever it is. */
+/* The smallest power of two as which a number of this format is aligned. An integer always has exponent 0. */
 static double lowest_aligned(const mx_format *f) {
   return f->kind == MX_KIND_INT ? 1 : ldexp(1, f->kind == MX_KIND_EXP ? -f->bias : 1 - f->bias);
 }
@@ -39,13 +39,13 @@ static void row_fill(row *r, const mxg_operand *o, const mxg_plan *plan, size_t 
   for (size_t k = 0; k < plan->K; k++) {
     const double s = r->s[k / plan->block];
     r->magnitude[k] = r->v[k] == 0 ? 0 : fabs(o->divides ? r->v[k] / s : r->v[k] * s);
-    /* What is dequantised first has that number's exponent, which is larger for subnormals of binary32 alone. */
+    /* If an element is dequantised first, the exponent is that of the result, which is larger only for subnormals of binary32. */
     const double e = at_least(fabs(r->v[k]), element * (o->micro ? mxi_gemm_micro(o, index, k) : 1));
     r->aligned[k] = at_least(o->divides ? r->magnitude[k] : e * at_least(fabs(s), scale), 0x1p-126);
   }
 }
 
-/* What a family can do to a sum. */
+/* How much a family can change a sum. */
 typedef struct loss {
   double growth, floor_error, largest;
   int cuts; /* terms are aligned and cut */
@@ -53,7 +53,7 @@ typedef struct loss {
 
 static const double flushed_below = 0x1p-126;
 
-/* Of one sum: binary32 numbers at or beyond S - E and S + E. */
+/* The interval of one sum S: binary32 numbers at or beyond S - E and S + E. */
 static void interval(float ends[2], const mxg_plan *exact, const row *a, const row *b, const loss *f) {
   const float s = mxi_gemm_one_exact(exact, (mxg_line){a->v, a->s, 1}, (mxg_line){b->v, b->s, 1}, 0, 0);
   ends[0] = ends[1] = s;
@@ -66,9 +66,10 @@ static void interval(float ends[2], const mxg_plan *exact, const row *a, const r
     if (a->magnitude[k] < flushed_below || b->magnitude[k] < flushed_below) flushed += term;
   }
   if (t == 0 || isnan(t)) return;
-  if (isinf(t)) return; /* an infinite product: Inf in every order */
+  if (isinf(t)) return; /* a product is infinite, so every order gives Inf */
   t *= 1 + 0x1p-29;     /* the rounding of t itself, for K up to 2^23 */
-  const double e = (t + (f->cuts ? aligned : 0)) * f->growth + f->floor_error + flushed + fabs((double)s) * 0x1p-23; /* s is the sum rounded */
+  const double e =
+      (t + (f->cuts ? aligned : 0)) * f->growth + f->floor_error + flushed + fabs((double)s) * 0x1p-23; /* s is the sum after rounding */
   if (isinf(s) || t + e > f->largest) {
     ends[0] = -INFINITY;
     ends[1] = INFINITY;
@@ -86,7 +87,7 @@ typedef struct job {
   loss loss;
 } job;
 
-/* (1 + u)^(K + 1) (1 + f)^(2 K) - 1, and what binary32 or binary16 loses where it has no more exponents. */
+/* (1 + u)^(K + 1) (1 + f)^(2 K) - 1, and what binary32 or binary16 loses below its smallest exponent. */
 static loss loss_of(const mx_gemm_family *f, size_t n) {
   const double K = (double)n, u = ldexp(1, 1 - (f->bits ? f->bits : 24)), cut = f->fraction ? ldexp(1, -f->fraction) : 0;
   loss out = {.growth = expm1((K + 1) * log1p(u) + 2 * K * log1p(cut)) * (1 + 0x1p-20), .cuts = f->fraction > 0};
@@ -123,14 +124,14 @@ mx_status mx_gemm_bound(float *lo, float *hi, size_t ld, const mx_tensor *a, con
     return mx_fail(err, MX_ERR_ARG, "bound: expected f32 out, up to 24 bits and a fraction of 0 or more");
   if (f->sums != MX_F32 && f->sums != MX_F16)
     return mx_fail(err, MX_ERR_ARG, "bound: partial sums of %s, expected f32 or f16", mx_dtype_name(f->sums));
-  if ((!lo || !hi) && j.plan.M && j.plan.N) return mx_fail(err, MX_ERR_ARG, "bound: no place for it");
+  if ((!lo || !hi) && j.plan.M && j.plan.N) return mx_fail(err, MX_ERR_ARG, "bound: lo and hi must not be NULL");
   j.loss = loss_of(f, j.plan.K);
   row ra = {0}, rb = {0};
   int room = row_alloc(&ra, &j.plan) & row_alloc(&rb, &j.plan);
   for (size_t t = 0; t < j.plan.o.batch && room; t++) {
     mxi_gemm_move_to(&j.plan.a, a, t, j.plan.M);
     mxi_gemm_move_to(&j.plan.b, b, t, j.plan.N);
-    j.exact = j.plan; /* the sum alone */
+    j.exact = j.plan; /* only the sum */
     j.exact.alpha = 1;
     j.exact.beta = 0;
     j.exact.a.multiplier = j.exact.b.multiplier = 1;

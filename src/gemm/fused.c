@@ -1,7 +1,8 @@
-/* Runs a matrix-unit model of mma.h (MX_GEMM_FUSED) over operands as mx_gemm() has them. SPEC section 4.
+/* Runs a matrix-unit model of mma.h (MX_GEMM_FUSED) over the operands of mx_gemm(). SPEC section 4.
  *
- * Of the model come the parameters, the k of an instruction and the type of the accumulator; elements, scales and blocks are the operands'. A scale
- * that a unit can take (up to four significant bits, multiplied) goes into it beside its elements; any other operand is dequantised first. */
+ * The model gives the parameters, the k of an instruction and the type of the accumulator; the operands give elements, scales and blocks. If
+ * a unit can take the scales (up to four significant bits, multiplied), they go into it beside the elements; otherwise the operand is
+ * dequantised first. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "gemm/output.h"
 #include "mma/internal.h"
 
-/* --- what an operand is to the unit --- */
+/* --- how the unit sees an operand --- */
 
 static int in_unit(const mxg_operand *o, const mx_mma_model *m) {
   const mx_format *e = o->elem;
@@ -18,7 +19,7 @@ static int in_unit(const mxg_operand *o, const mx_mma_model *m) {
   const int element =
       e->kind == MX_KIND_NONE || e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ || (e->kind == MX_KIND_INT && e->bits <= 8);
   if (x->op == MX_ACC_OP_INTEGER) return !o->scale;
-  if (m->d && m->d->bits == 64) return 0; /* binary64 for both, whatever they were */
+  if (m->d && m->d->bits == 64) return 0; /* then both are binary64, whatever they were */
   return element && (!o->scale || (x->op == MX_ACC_OP_FUSED && o->scale_bits <= 4 && !o->divides));
 }
 
@@ -28,7 +29,7 @@ static const mx_format *type_of(const mxg_operand *o, const mx_mma_model *m) {
   return m->d && m->d->bits == 64 ? mx_operand_format(MX_OPERAND_F64) : f32;
 }
 
-/* The model with the operands' types, as mx_mma_model_check() wants it. */
+/* The model with the types of the operands, as mx_mma_model_check() takes it. */
 static mx_mma_model model_of(const mxg_plan *p) {
   mx_mma_model m = *p->o.fused;
   m.a = type_of(&p->a, &m);
@@ -44,11 +45,11 @@ static int takes_scales(const mxg_plan *p, const mx_mma_model *m) {
 }
 
 mx_status mxi_gemm_fused_check(const mxg_plan *p, mx_error *err) {
-  if (!p->o.fused) return mx_fail(err, MX_ERR_ARG, "gemm: model fused without parameters, expected options.fused");
+  if (!p->o.fused) return mx_fail(err, MX_ERR_ARG, "gemm: model fused has no parameters, expected options.fused");
   const mx_mma_model m = model_of(p);
   const mx_accum *x = &m.accum;
   if (x->op == MX_ACC_OP_INTEGER && (p->a.scale || p->b.scale))
-    return mx_fail(err, MX_ERR_CONFLICT, "model '%s': an integer sum has no block scales, expected operands without", m.name);
+    return mx_fail(err, MX_ERR_CONFLICT, "model '%s': an integer sum takes no block scales, expected operands without scales", m.name);
   if (x->P && takes_scales(p, &m) && p->block % (size_t)x->P)
     return mx_fail(err, MX_ERR_CONFLICT, "model '%s': a block of %zu is not a multiple of P=%d", m.name, p->block, x->P);
   return mx_mma_model_check(&m, err);
@@ -56,7 +57,7 @@ mx_status mxi_gemm_fused_check(const mxg_plan *p, mx_error *err) {
 
 /* --- sides --- */
 
-/* Micro-scales are powers of two up to 4: they are kept above the bits of the code, and the table takes both. */
+/* Micro-scales are powers of two up to 4. They are kept above the bits of the code, and the table is indexed by both. */
 static void codes_in_unit(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
   const mxg_operand *o = side->from;
   const size_t there = k >= o->K ? 0 : o->K - k < n ? o->K - k : n;
@@ -65,7 +66,7 @@ static void codes_in_unit(uint64_t *out, const mma_side *side, size_t row, size_
   for (size_t i = there; i < n; i++) out[i] = 0;
 }
 
-/* Values as binary32 or binary64. A product with a scale is exact in binary64 or rounds to binary32 in one step; so does a quotient. */
+/* Values as binary32 or binary64. A product with a scale is exact in binary64, or rounds to binary32 in one step, and so does a quotient. */
 static void codes_dequantised(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
   const mxg_operand *o = side->from;
   const size_t there = k >= o->K ? 0 : o->K - k < n ? o->K - k : n;
@@ -90,7 +91,7 @@ static mma_num one_of(const mx_format *scale) { return (mma_num){INT64_C(1) << s
 
 static mma_num scale_of(const mma_side *side, size_t row, size_t b) {
   const mxg_operand *o = side->from;
-  if (b >= o->kb) return one_of(side->scale); /* of what fills an instruction up */
+  if (b >= o->kb) return one_of(side->scale); /* for the zeros that fill up an instruction */
   const uint32_t code = mxi_gemm_scale_code(o, row, b);
   if (o->scale->bits <= 8) return side->scale_table[code];
   mma_num n = mxi_mma_split(o->scale, code);
@@ -102,7 +103,7 @@ static void scale_table(mma_side *side, const mma_plan *plan, const mxg_operand 
   const mx_format *s = o->scale;
   for (uint64_t code = 0; code < 256; code++) {
     mma_num n = mxi_mma_scale(plan, s, s->sign_bits && !o->scale_signed ? code & 0x7F : code);
-    if (o->encode) n.exp = -n.exp; /* of a power of two */
+    if (o->encode) n.exp = -n.exp; /* the scale is a power of two */
     side->scale_table[code] = n;
   }
 }
@@ -137,7 +138,7 @@ typedef struct call {
   const void *c;
 } call;
 
-/* The accumulator as binary32, rounded once where its type is wider. An integer sum counts products of the elements' smallest steps. */
+/* The accumulator as binary32, rounded once if its type is wider. An integer sum counts products of the elements' smallest steps. */
 static float value_of(const call *x, mma_acc acc) {
   const mx_format *type = x->model->d;
   double wide;
@@ -158,10 +159,10 @@ static void store(const mma_work *w, size_t t, size_t i, size_t j, mma_acc acc) 
 typedef struct fused {
   mx_mma_model model;
   mma_plan plan;
-  size_t K; /* filled up to whole instructions */
+  size_t K; /* rounded up to whole instructions */
 } fused;
 
-/* log2 of a bound of what an operand holds: its format's, and that of the scales that are there, not of those that could be. */
+/* log2 of a bound of an operand's values, from the format of its elements and from the scales that it actually has. */
 static int top_of_operand(const mma_side *side, const mxg_operand *o) {
   int top = INT_MIN;
   for (size_t r = 0; side->scale && r < o->rows; r++)
@@ -198,7 +199,7 @@ mx_status mxi_gemm_fused_run(const mxg_plan *p, void *d, const void *c) {
 
 typedef struct desk {
   mma_panel a, b;
-  size_t row_a, row_b; /* held whole, SIZE_MAX: none */
+  size_t row_a, row_b; /* the rows that are held whole; SIZE_MAX: none */
 } desk;
 
 static mma_acc one_pair(const fused *f, desk *k, size_t stretch, size_t i, size_t j) {

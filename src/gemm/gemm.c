@@ -1,4 +1,4 @@
-/* Makes a plan from quantised matrices and their specs, and runs it: the call mx_gemm(). */
+/* Implements mx_gemm(): makes a plan from quantised matrices and their specs, and runs it. */
 #include "mxgold/gemm.h"
 
 #include <math.h>
@@ -33,12 +33,12 @@ mx_status mx_tensor_multiplier(float *out, const mx_tensor *t, const mx_spec *sp
   uint8_t codes[2] = {one, one}, scales[4], micro[3] = {0};
   if (elem->bits == 4) codes[0] = (uint8_t)(one | one << 4);
   memcpy(scales, &scale_one, sizeof scales);
-  mx_tensor unit = *t; /* a one with scale one, and the tensor's scale */
+  mx_tensor unit = *t; /* an element 1 with scale 1, and the tensor scale */
   unit.rows = unit.cols = unit.scale_rows = unit.scale_cols = 1;
   unit.codes = codes;
   unit.scales = scales;
   unit.micro = t->micro ? micro : NULL;
-  mx_spec plain = *spec; /* one under a one divided by the multiplier is not always the multiplier */
+  mx_spec plain = *spec; /* without input.dtype and the like, since 1 / (1 / multiplier) need not be the multiplier */
   plain.deq_arith = MX_DEQ_ARITH_EXACT;
   return mx_dequantize(out, 1, &unit, &plain, NULL);
 }
@@ -52,7 +52,7 @@ mx_status mxi_gemm_plan_init(mxg_plan *p, mx_error *err) {
   if (!is_out_type(o->out) || !is_out_type(o->c_type))
     return mx_fail(err, MX_ERR_ARG, "D is %s and C %s, expected f32, f16 or bf16", mx_dtype_name(o->out), mx_dtype_name(o->c_type));
   p->alpha = o->alpha ? *o->alpha : 1;
-  if (p->alpha == 0) p->K = 0; /* A and B are not read */
+  if (p->alpha == 0) p->K = 0; /* then A and B are not read */
   mxi_gemm_operand_prepare(&p->a);
   mxi_gemm_operand_prepare(&p->b);
   p->a.K = p->b.K = p->K;
@@ -67,7 +67,7 @@ mx_status mxi_gemm_plan_init(mxg_plan *p, mx_error *err) {
   return MX_OK;
 }
 
-/* Everything of an operand but the batch's place in it. */
+/* Fills in an operand, except where the matrices of a batch begin. */
 static mx_status operand_of(mxg_operand *o, const mx_tensor *t, const mx_spec *spec, size_t block) {
   size_t rows, cols;
   mx_spec_block(spec, t->rows, t->cols, &rows, &cols);
@@ -99,7 +99,7 @@ static mx_status operand_of(mxg_operand *o, const mx_tensor *t, const mx_spec *s
   return mx_tensor_multiplier(&o->multiplier, t, spec);
 }
 
-/* The block along K that both share; 0 if they do not. */
+/* The block along K if both have the same, otherwise 0. */
 static size_t common_block(const mx_tensor *a, const mx_spec *as, const mx_tensor *b, const mx_spec *bs, size_t *of_a, size_t *of_b) {
   size_t rows;
   mx_spec_block(as, a->rows, a->cols, &rows, of_a);
@@ -148,7 +148,7 @@ mx_status mx_gemm(void *d, size_t ldd, const mx_tensor *a, const mx_spec *a_spec
   mxg_plan p;
   mx_status status = mxi_gemm_plan_of_tensors(&p, a, a_spec, b, b_spec, options, ldd, err);
   if (status) return status;
-  if (!d && p.M && p.N) return mx_fail(err, MX_ERR_ARG, "gemm: no place for D");
+  if (!d && p.M && p.N) return mx_fail(err, MX_ERR_ARG, "gemm: d is NULL");
   const size_t bytes = mx_dtype_bytes(p.o.out), c_bytes = mx_dtype_bytes(p.o.c_type);
   for (size_t t = 0; t < p.o.batch && !status; t++) {
     mxi_gemm_move_to(&p.a, a, t, p.M);

@@ -1,4 +1,4 @@
-/* Proves for some matrices that the order of summation changes no bit of their product. */
+/* Proves for given matrices that no order of summation changes a bit of their product, and makes such matrices. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,20 +6,20 @@
 #include "gemm/internal.h"
 #include "mxgold/random.h"
 
-/* Exponent of the lowest set bit of a finite number that is not zero. */
+/* The exponent of the lowest set bit of a finite nonzero number. */
 static int lowest_bit(double x) {
   int e;
   const uint64_t m = (uint64_t)ldexp(fabs(frexp(x, &e)), 53);
   return e - 53 + __builtin_ctzll(m);
 }
 
-/* What a row or column contributes: all its values are multiples of 2^low. */
+/* The values of a row or column, all of which are multiples of 2^low. */
 typedef struct line {
   double *v;
   int low;
 } line;
 
-/* Values as code and scale make them, which binary32 may not hold; the tensor scale is applied after the sum. */
+/* Computes the values from codes and scales, without rounding to binary32; the tensor scale is applied after the sum. */
 static mx_status lines_of(line *out, double *memory, const mx_tensor *t, const mx_spec *spec) {
   mxg_plan plan;
   const mx_status status = mxi_gemm_plan_of_tensors(&plan, t, spec, t, spec, NULL, t->rows, NULL);
@@ -32,8 +32,8 @@ static mx_status lines_of(line *out, double *memory, const mx_tensor *t, const m
     for (size_t k = 0; k < t->cols; k++) {
       const double element = out[r].v[k], scale = mxi_gemm_scale(o, r, k / o->block), x = mxi_gemm_scaled(element, scale, o->divides);
       out[r].v[k] = x;
-      if (!isfinite(x) || (o->divides && fma(x, scale, -element) != 0)) /* a quotient that no binary64 holds */
-        out[r].low = -2000;                                             /* fails the proof */
+      if (!isfinite(x) || (o->divides && fma(x, scale, -element) != 0)) /* binary64 cannot hold the quotient */
+        out[r].low = -2000;                                             /* makes the proof fail */
       else if (x != 0 && lowest_bit(x) < out[r].low)
         out[r].low = lowest_bit(x);
     }
@@ -41,12 +41,13 @@ static mx_status lines_of(line *out, double *memory, const mx_tensor *t, const m
   return MX_OK;
 }
 
-/* Every partial sum of output (i, j) is a multiple of 2^low and at most the sum of the magnitudes: exact if that is at most 2^(low + bits). */
+/* Every partial sum of an output is a multiple of 2^low and at most the sum of the magnitudes, so it is exact if that is at most 2^(low +
+ * bits). */
 static int proved(const line *a, const line *b, size_t K, unsigned bits) {
   const int low = a->low + b->low;
   double sum = 0;
   for (size_t k = 0; k < K; k++) sum += fabs(a->v[k] * b->v[k]);
-  if (sum == 0) return 1; /* a factor of each product is zero */
+  if (sum == 0) return 1; /* every product has a zero factor */
   return low >= -126 && sum <= ldexp(1, low + (int)bits) && sum < 0x1p127;
 }
 
@@ -82,7 +83,7 @@ mx_status mx_gemm_order_squares(double *squares, const mx_tensor *t, const mx_sp
     double sum = 0;
     for (size_t k = 0; k < t->cols; k++) sum += lines[r].v[k] * lines[r].v[k];
     if (sum == 0) continue;
-    sum = low < -63 || !(sum < 0x1p126) ? INFINITY : ldexp(sum, -2 * low); /* 2^low squared is a normal number of binary32 */
+    sum = low < -63 || !(sum < 0x1p126) ? INFINITY : ldexp(sum, -2 * low); /* the square of 2^low is a normal binary32 number */
     if (sum > *squares) *squares = sum;
   }
   free(lines);
@@ -90,7 +91,7 @@ mx_status mx_gemm_order_squares(double *squares, const mx_tensor *t, const mx_sp
   return status;
 }
 
-/* Codes whose values are multiples of 2^low, below 2^(low + width). */
+/* Lists the codes whose values are multiples of 2^low and below 2^(low + width). */
 static size_t codes_within(uint16_t codes[256], const mx_format *f, int low, int width) {
   size_t n = 0;
   for (unsigned c = 0; c < 1u << f->bits; c++) {
@@ -100,7 +101,8 @@ static size_t codes_within(uint16_t codes[256], const mx_format *f, int low, int
   return n;
 }
 
-/* One operand: elements of `width` bits above a lowest bit drawn a tensor, scales powers of two within `spread` binades. */
+/* Fills one operand: elements of `width` bits above a lowest bit that is drawn for the tensor, scales that are powers of two within `spread`
+ * binades. */
 static mx_status fill(mx_tensor *t, const mx_spec *spec, int width, uint64_t seed, uint32_t stream) {
   const mx_format *elem = mx_elem_format(spec->elem), *scale = mx_scale_format(spec->scale);
   if (elem->bits > 8 || width < 2) return MX_ERR_UNSUPPORTED;
@@ -120,7 +122,8 @@ static mx_status fill(mx_tensor *t, const mx_spec *spec, int width, uint64_t see
       if (elem->bits > 4)
         at[k] = (uint8_t)code;
       else
-        at[k / 2] = (uint8_t)(k % 2 ? (at[k / 2] & 15) | code << 4 : code); /* the order of nibbles is of no account here */
+        at[k / 2] =
+            (uint8_t)(k % 2 ? (at[k / 2] & 15) | code << 4 : code); /* the order of nibbles does not matter here, since codes are random */
     }
   for (size_t i = 0; i < t->scale_rows * t->scale_cols; i++) {
     const uint32_t code = scales[mx_random(seed, stream + 1, i) % (uint32_t)(spread + 1)];

@@ -1,4 +1,4 @@
-/* Defines one output of D with what belongs to it: where it stands, its C and its bias. In a header, since both walks over D call it for each
+/* Defines how one output of D is stored: where it stands, and its C and bias. It is in a header because both walks over D call it for each
  * output. */
 #ifndef MX_GEMM_OUTPUT_H
 #define MX_GEMM_OUTPUT_H
@@ -15,12 +15,12 @@ static inline float mxg_bias_at(const mxg_plan *plan, size_t i, size_t j) {
 
 static inline size_t mxg_d_at(const mxg_plan *plan, size_t i, size_t j) { return plan->col_major ? j * plan->ldd + i : i * plan->ldd + j; }
 
-/** D(i, j) from its sum: combined, rounded, stored at `at`. */
+/** Makes D(i, j) from its sum: combines it with C and bias, rounds it, and stores it at `at`. */
 static inline void mxg_put_at(const mxg_plan *plan, void *d, size_t at, const void *c, size_t i, size_t j, float acc) {
   mxi_gemm_store(d, at, plan->o.out, mxi_gemm_combine(plan, acc, mxg_c_at(plan, c, i, j), mxg_bias_at(plan, i, j)));
 }
 
-/** The same, stored where it belongs. */
+/** The same, stored at its place in D. */
 static inline void mxg_put(const mxg_plan *plan, void *d, const void *c, size_t i, size_t j, float acc) {
   mxg_put_at(plan, d, mxg_d_at(plan, i, j), c, i, j, acc);
 }

@@ -1,9 +1,9 @@
-/* Makes a plan from bare pointers, and runs it: the call mx_gemm_raw(). */
+/* Implements mx_gemm_raw(): makes a plan from bare pointers, and runs it. */
 #include <string.h>
 
 #include "gemm/internal.h"
 
-/* Bits that a code takes in memory. */
+/* How many bits a code takes in memory. */
 static size_t code_bits(const mx_gemm_operand *x) { return x->packing == MX_PACK_BYTES && x->elem->bits < 8 ? 8 : x->elem->bits; }
 
 static mx_status layout_of(mxg_operand *o, const mx_gemm_operand *x, const mx_gemm_problem *p, const char *name, mx_error *err) {
@@ -32,7 +32,8 @@ static mx_status layout_of(mxg_operand *o, const mx_gemm_operand *x, const mx_ge
   }
   if (code_bits(x) == 4 && x->nibble == MX_NIBBLE_HALF_BLOCK)
     return mx_fail(err, MX_ERR_UNSUPPORTED, "operand %s: nibble=half_block, expected low_first or high_first", name);
-  /* op(A) is M x K and op(B) K x N. In memory a line runs along K if A is row-major and plain or column-major and transposed; B the other way. */
+  /* op(A) is M x K and op(B) K x N. In memory a line runs along K if A is row-major and not transposed, or column-major and transposed; for
+   * B it is the other way round. */
   const int is_b = name[0] == 'B';
   const int along_k = ((p->order == MX_ROW_MAJOR) != (x->transposed != 0)) != is_b;
   o->k_strided = !along_k;
@@ -84,7 +85,7 @@ static mx_status operand_of(mxg_operand *o, const mx_gemm_operand *x, const mx_g
   return status ? status : scales_of(o, x, name, err);
 }
 
-/* Matrix t of the batch. */
+/* Moves the operand to matrix t of the batch. */
 static mx_status move_to(mxg_operand *o, const mx_gemm_operand *x, size_t t, const char *name, mx_error *err) {
   const size_t bits = code_bits(x) * x->stride;
   if (bits % 8) return mx_fail(err, MX_ERR_SHAPE, "operand %s: a stride of %zu elements is not a whole number of bytes", name, x->stride);
@@ -124,7 +125,7 @@ static const void *matrix(const void *first, const void *const *list, size_t str
 }
 
 mx_status mx_gemm_raw(const mx_gemm_problem *p, mx_error *err) {
-  if (!p) return mx_fail(err, MX_ERR_ARG, "gemm: no problem");
+  if (!p) return mx_fail(err, MX_ERR_ARG, "gemm: the problem is NULL");
   mxg_plan plan;
   mx_status status = plan_of(&plan, p, err);
   if (status) return status;
@@ -139,7 +140,7 @@ mx_status mx_gemm_raw(const mx_gemm_problem *p, mx_error *err) {
     status = move_to(&plan.a, &p->a, t, "A", err);
     if (!status) status = move_to(&plan.b, &p->b, t, "B", err);
     if (!status && !matrix(p->d, (const void *const *)p->list_d, stride_d, t, plan.o.out) && p->M && p->N)
-      status = mx_fail(err, MX_ERR_ARG, "gemm: no place for D");
+      status = mx_fail(err, MX_ERR_ARG, "gemm: d is NULL");
   }
   for (size_t t = 0; t < batch && !status; t++) {
     move_to(&plan.a, &p->a, t, "A", err);

@@ -1,4 +1,4 @@
-/* Divides D into tiles and tiles among threads, and chooses the kernel of each tile. */
+/* Divides D into tiles and the tiles among threads, and chooses the kernel of each tile. */
 #include <math.h>
 
 #include "core/room.h"
@@ -51,13 +51,13 @@ static void store_tile(const mxg_plan *plan, const float *acc, size_t rows, size
   }
 }
 
-/* Rows of D are pages apart, so their cache lines are fetched while the sums are computed. */
+/* Rows of D are pages apart, so their cache lines are prefetched while the sums are computed. */
 static void ask_for_tile(const mxg_plan *plan, size_t rows, size_t i0, size_t j0, const void *d) {
   const size_t bytes = mx_dtype_bytes(plan->o.out);
   for (size_t i = 0; i < rows && !plan->col_major; i++) __builtin_prefetch((const uint8_t *)d + mxg_d_at(plan, i0 + i, j0) * bytes, 1);
 }
 
-/* `exact`, if the tile's numbers lie close enough together and nothing that follows is Inf or NaN. */
+/* Computes a tile of model `exact` by lanes, if its numbers lie close enough together and C and bias have no Inf or NaN. */
 static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                       const void *c) {
   double place[MXG_SUMS], sums[MXG_SUMS * L * L];
@@ -75,7 +75,7 @@ static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mx
   return 1;
 }
 
-/* f32_block of operands whose scales divide, where every dot and product of two scales is exact. */
+/* f32_block for operands whose scales divide, if every dot and every product of two scales is exact. */
 static int tile_divided(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
   uint16_t unsure[L];
   if (plan->model != MX_GEMM_F32_BLOCK || !plan->bounded || !plan->a.divides || !plan->b.divides || !kernels->f32_divided) return 0;
@@ -86,7 +86,7 @@ static int tile_divided(float *acc, const mxg_plan *plan, const mxg_kernels *ker
   return 1;
 }
 
-/* f32_block of any other numbers: dots by lanes, and what becomes of them one by one. */
+/* f32_block for all other numbers: dots are computed by lanes, and what follows for one output at a time. */
 static void tile_of_any(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
   mxg_dots dots;
   for (int i = 0; i < L * L; i++) acc[i] = 0;
@@ -126,25 +126,25 @@ static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_pan
     }
 }
 
-/* One for so many products at least. */
+/* How many threads the number of products justifies. */
 static int threads_of(const mxg_plan *plan) {
   enum { PRODUCTS = 1 << 18 };
   return mx_threads(&plan->o.exec, plan->M * plan->N * (plan->K / 64 + 1), PRODUCTS / 64);
 }
 
-/* As many threads as have room for their panels, at least one. */
+/* As many threads as there is memory for their panels, but at least one. */
 static int threads_in(const mxg_plan *plan, size_t bytes) {
   const size_t wanted = (size_t)threads_of(plan), room = MEMORY / (bytes + 1);
   return (int)(room < 1 ? 1 : room < wanted ? room : wanted);
 }
 
-/* Row panels that a thread holds at a time. */
+/* How many row panels a thread holds at a time. */
 static size_t group_in(int n_threads, size_t bytes) {
   const size_t share = MEMORY / 2 / (size_t)n_threads, room = (share < PANEL_MEMORY ? share : PANEL_MEMORY) / (bytes + 1);
   return room < 1 ? 1 : room > PANELS ? PANELS : room;
 }
 
-/* A thread takes a group of row panels and a group of column panels at a time; the row panels are decoded once for all its columns. */
+/* A thread takes a group of row panels and a group of column panels at a time, and decodes the row panels once for all its columns. */
 static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
   const mxg_kernels *kernels = mxi_gemm_kernels_best(&plan->o.exec);
   const int n_threads = threads_in(plan, 2 * mxi_gemm_panel_bytes(plan));
@@ -184,7 +184,7 @@ static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
 
 /* --- packed codes --- */
 
-/* A tile whose scales are too far apart for the kernel on codes: decoded. */
+/* Computes a tile whose scales are too far apart for the kernel on codes, on decoded panels. */
 static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size_t i0, size_t j0, void *d, const void *c) {
   mxg_panel a = {0}, b = {0};
   mx_status status = mxi_gemm_panel_alloc(&a, plan);
@@ -199,7 +199,7 @@ static mx_status far_tile(const mxg_plan *plan, const mxg_kernels *kernels, size
   return status;
 }
 
-/* May the kernels on codes take the scales of this panel of A and this panel of B, if need be after blocks of zeros are left out? */
+/* Whether the kernels on codes can take the scales of this panel of A and this panel of B, if necessary after blocks of zeros are left out. */
 static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny, size_t i0, size_t j0) {
   const int fit = mxi_gemm_codes_fit(a, b);
   if (fit && !mxi_gemm_codes_slow(a, b)) return 1;
@@ -210,7 +210,7 @@ static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny
   return fit || mxi_gemm_codes_fit(a, b);
 }
 
-/* A panel of B with all panels of A that a thread holds; the first of them is row i0 of D. */
+/* Computes the tiles of a panel of B with all panels of A that a thread holds, the first of which begins at row i0 of D. */
 static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels, mxg_packed *a, size_t n, mxg_packed *b, int skinny, size_t i0,
                                  size_t j0, void *d, const void *c) {
   _Alignas(64) float acc[PANELS][L * L];
@@ -238,7 +238,7 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   return MX_OK;
 }
 
-/* Panels of B, all whole, with the only panel of A, which has few rows. */
+/* Computes the tiles of whole panels of B with the only panel of A, which has few rows. */
 static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[2], size_t j0, size_t n, void *d, const void *c) {
   _Alignas(64) float acc[2][L * L];
   for (size_t q = 0; q < n;) {
@@ -266,7 +266,7 @@ static mx_status skinny_tiles(const mxg_plan *plan, mxg_packed *a, mxg_packed b[
   return MX_OK;
 }
 
-/* As all_tiles(). */
+/* Divides the work as all_tiles() does. */
 mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, void *d, const void *c) {
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L, bytes = plan->K * L + 1;
   const int n_threads = threads_in(plan, 2 * bytes);
@@ -275,7 +275,7 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
   const size_t groups_m = (panels_m + group - 1) / group;
   size_t columns = PANELS;
   const int skinny = !kernels.column && mxi_gemm_skinny_usable(plan, kernels.tile);
-  const size_t fewest = skinny ? 2 : 1; /* two at a time */
+  const size_t fewest = skinny ? 2 : 1; /* few rows take two panels at a time */
   while (columns > fewest && groups_m * ((panels_n + columns - 1) / columns) < 4 * (size_t)n_threads) columns /= 2;
   const size_t groups_n = (panels_n + columns - 1) / columns;
   mx_status status = MX_OK;
@@ -283,7 +283,7 @@ mx_status mxi_gemm_codes_run(const mxg_plan *plan, mxg_codes_kernels kernels, vo
   {
     mxg_packed a[PANELS] = {0}, b[2] = {0};
     mx_status mine = mxi_gemm_codes_alloc(&b[0], plan, kernels.column ? MXG_SIDE_B_SIGNED : MXG_SIDE_B);
-    if (skinny && !mine) mine = mxi_gemm_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never touched */
+    if (skinny && !mine) mine = mxi_gemm_codes_alloc(&b[1], plan, MXG_SIDE_B); /* its words are never used */
     for (size_t p = 0; p < group && !mine; p++) mine = mxi_gemm_codes_alloc(&a[p], plan, MXG_SIDE_A);
     if (skinny && !mine) mine = mxi_gemm_skinny_alloc(&a[0], b, plan->M);
     size_t held = SIZE_MAX;

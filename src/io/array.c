@@ -18,7 +18,8 @@ int mxi_io_size_array(mx_array *a) {
   return 1;
 }
 
-/* Values come in fixed runs so that the compiler can vectorise the loops at -O2; the tail is copied to a run of its own. */
+/* Values are converted in runs of a fixed length, so that the compiler can vectorise the loops at -O2; the tail is copied into a run of its
+ * own. */
 enum { RUN = 64 };
 
 static void widen_bf16(float *out, const uint8_t *src) {
@@ -29,8 +30,9 @@ static void widen_bf16(float *out, const uint8_t *src) {
   memcpy(out, bits, sizeof bits);
 }
 
-/* Every binary16 value is a binary32 value, so integers suffice, but for subnormals: there 2^-14 is set in front and taken off again, an exact
- * subtraction of normal numbers (so that it holds under any rounding direction and with denormals flushed). NaN payloads are kept. */
+/* Every binary16 value is a binary32 value, so integer operations suffice, except for subnormals: those get 2^-14 added and subtracted
+ * again, which is an exact subtraction of normal numbers and so works in any rounding mode and with denormals flushed. NaN payloads are
+ * kept. */
 static void widen_f16(float *out, const uint8_t *src) {
   uint16_t half[RUN];
   uint32_t bits[RUN];
@@ -44,7 +46,7 @@ static void widen_f16(float *out, const uint8_t *src) {
     memcpy(&small, &f, 4);
     uint32_t normal = mag + (112u << 23), special = mag + (224u << 23);
     uint32_t is_small = (uint32_t) - (int32_t)(mag < (1u << 23)), is_special = (uint32_t) - (int32_t)(mag >= (31u << 23));
-    /* Under directed rounding downwards 2^-14 - 2^-14 is -0: the mask keeps the magnitude alone. */
+    /* When rounding down, 2^-14 - 2^-14 is -0, so the mask keeps only the magnitude. */
     bits[i] = sign | (small & 0x7fffffff & is_small) | (special & is_special) | (normal & ~is_small & ~is_special);
   }
   memcpy(out, bits, sizeof bits);
@@ -61,7 +63,7 @@ static void widen_all(float *out, const uint8_t *src, uint64_t n, void (*widen)(
   memcpy(out + i, wide, sizeof(float) * (size_t)(n - i));
 }
 
-/* From the file, a piece at a time. */
+/* Reads from the file, one piece at a time. */
 static mx_status read_wide(float *out, const mx_array *a, uint64_t first, uint64_t n, void (*widen)(float *, const uint8_t *)) {
   uint8_t piece[1 << 15];
   const uint64_t most = sizeof piece / 2;

@@ -1,4 +1,4 @@
-/* Reads, looks up and closes files that are open. open.c opens them. */
+/* Reads from open files, looks up their tensors and metadata, and closes them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "mxgold/nearest.h"
 #include "io/base/watch.h"
 
-/* Is that in memory? */
+/* Whether these bytes are in memory. */
 static int holds(const mx_file *f, const uint8_t *at, uint64_t n_bytes) {
   return f && f->base && f->way != IO_HEAD && at >= f->base && at <= f->base + f->n_bytes && n_bytes <= f->n_bytes - (uint64_t)(at - f->base);
 }
@@ -45,7 +45,8 @@ void mx_file_release(const mx_file *file, const void *data, uint64_t n_bytes) {
   if (!holds(file, at, n_bytes) || file->way != IO_MAPPED) return;
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)at + page - 1) / page * page,
                   end = ((uintptr_t)at + n_bytes) / page * page;
-  if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* private, never written: it reads the same again */
+  if (first < end)
+    madvise((void *)first, end - first, MADV_DONTNEED); /* the mapping is private and never written, so it reads the same again */
 }
 
 static const char *array_name(const void *set, size_t index) { return ((const mx_file *)set)->arrays[index].name; }
@@ -134,7 +135,7 @@ mx_status mx_file_find(const mx_array **out, const mx_file *f, const char *name,
   return mx_fail(err, MX_ERR_KEY, "%s: no tensor '%s', nearest: %s", f->path, name, near);
 }
 
-/* A piece at a time, by reading: bytes that are wanted once cost less that way, and do not stay in this process. */
+/* Reads one piece at a time instead of mapping: for bytes that are needed once this is cheaper, and they do not stay in the process. */
 mx_status mx_array_digest(char out[33], const mx_array *a, mx_error *err) {
   enum { PIECE = 1 << 18 };
   XXH3_state_t *state = XXH3_createState();

@@ -1,5 +1,5 @@
-/* Lays out the headers of written files. Both are padded so that the data begin at a multiple of 64 bytes: what numpy does, and what lets a reader
- * map them. */
+/* Lays out the headers of written files. Headers of both kinds are padded so that the data begin at a multiple of 64 bytes, as numpy does,
+ * which lets a reader map them. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { ALIGN = 64, N_DIGITS = 32 };
 
-/* Text that grows; failed memory is noted once and looked at once. */
+/* Text that grows; a failed allocation is recorded and checked once at the end. */
 typedef struct text {
   char *p;
   size_t n, room;
@@ -85,7 +85,7 @@ mx_status mxi_io_layout_npy(mx_writer *w, uint8_t **header, size_t *n_header, mx
   pad(&t, 0, "\n");
   mx_status s = finish(&t, w, header, n_header, err);
   if (s) return s;
-  size_t len = t.n - 10; /* below 65536: eight dimensions of 20 digits */
+  size_t len = t.n - 10; /* below 65536, since there are at most eight dimensions of 20 digits */
   (*header)[8] = (uint8_t)len;
   (*header)[9] = (uint8_t)(len >> 8);
   w->tensors[0].at = t.n;

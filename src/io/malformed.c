@@ -1,4 +1,4 @@
-/* Says in one line what is wrong with a file: its name, the byte, and what was expected there. */
+/* Reports in one line what is wrong with a file: its name, the byte, and what was expected there. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Holds vectors of .mxv in memory and prints them as text. The reader is mxv_read.c. */
+/* Holds the vectors of an .mxv file in memory and prints them as text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,13 +19,14 @@ static uint64_t stated(const mx_vectors *v, const char *key) {
   return text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Numbers of 32 bits that are binary32. */
+/* Whether the 32-bit numbers of a column are binary32. */
 static int is_float(const mx_column *c) {
   return c->bits == 32 &&
          (!strcmp(c->name, "x") || !strcmp(c->name, "input") || !strcmp(c->name, "tensor_scale") || !strcmp(c->name, "dequantized"));
 }
 
-/* [cases][numbers]; where the header says that each case is a tensor of so many rows, columns of an element each are [cases][rows][numbers of a row]. */
+/* The shape is [cases][numbers]. If the header says that each case is a tensor with rows, columns with one number per element are
+ * [cases][rows][numbers in a row]. */
 static void shape_column(mx_array *a, const mx_vectors *v, const mx_column *c) {
   const char *form = mx_vectors_meta(v, "case");
   const uint64_t rows = form && !strcmp(form, "tensor") ? stated(v, "rows") : 0, cols = stated(v, "cols");
@@ -39,7 +40,7 @@ static void shape_column(mx_array *a, const mx_vectors *v, const mx_column *c) {
   a->shape[2] = c->count / rows;
 }
 
-/* What lies beyond the end of a row (suite padding) is not data, so the rows are moved together. */
+/* What follows the end of a row (in suite padding) is not data, so the rows are moved together. */
 static void drop_padding(mx_array *a, const mx_vectors *v, const mx_column *c) {
   const uint64_t cols = stated(v, "cols"), ld = a->shape[a->n_dims - 1];
   if (strcmp(c->name, "x") || !mx_vectors_meta(v, "case") || !cols || cols >= ld) return;

@@ -1,4 +1,4 @@
-/* Reads .mxv. Its input is hostile: nothing is allocated before the text has shown that it holds as much. */
+/* Reads .mxv. Its input may be hostile, so nothing is allocated before the text has shown that it holds that much. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 typedef struct reader {
   const char *name, *text;
   size_t n, at;      /* bytes, current byte */
-  size_t line;       /* from 1 */
-  size_t first_line; /* of cases */
+  size_t line;       /* counted from 1 */
+  size_t first_line; /* the first line of cases */
   mx_error *err;
 } reader;
 
@@ -22,16 +22,16 @@ static int starts(const reader *r, const char *with) {
   return r->n - r->at >= n && !memcmp(r->text + r->at, with, n);
 }
 
-/* Bytes up to the end of the line; SIZE_MAX if the text ends first. */
+/* The number of bytes up to the end of the line; SIZE_MAX if the text ends first. */
 static size_t line_length(const reader *r) {
   const char *end = memchr(r->text + r->at, '\n', r->n - r->at);
   return end ? (size_t)(end - r->text) - r->at : SIZE_MAX;
 }
 
-/* A line that ends as on Windows; r stands at its start. */
+/* Reports a line that ends as on Windows; r is at its start. */
 static mx_status crlf(reader *r, size_t length) {
   r->at += length - 1;
-  return malformed(r, "a line feed alone at the end of each line, not CRLF: dos2unix mends that");
+  return malformed(r, "a line feed alone at the end of each line, not CRLF: dos2unix converts the file");
 }
 
 static int ends_in_cr(const reader *r, size_t length) { return length != SIZE_MAX && length && r->text[r->at + length - 1] == '\r'; }
@@ -54,7 +54,7 @@ static int number(const char **at, const char *end, uint64_t max, uint64_t *out)
   return 1;
 }
 
-/* "NAME:BITS:COUNT NAME:BITS:COUNT" */
+/* Reads "NAME:BITS:COUNT NAME:BITS:COUNT". */
 static mx_status columns(reader *r, mx_vectors *v, size_t length) {
   const char *line = r->text + r->at, *end = line + length, *p = line + strlen("# columns");
   while (p < end) {
@@ -121,8 +121,8 @@ static mx_status header(reader *r, mx_vectors *v) {
   return s;
 }
 
-/* Says where a line, at which r stands, is not what the header asks: a column has another count of numbers, a number has another length, or the line
- * has other columns than the header, or than the first line. */
+/* Reports where the line at which r is does not match the header: a column has another count of numbers, a number has another length, or the
+ * line has other columns than the header or the first line. */
 static mx_status other_line(reader *r, const mx_vectors *v, size_t length) {
   const char *p = r->text + r->at, *const end = p + length;
   const size_t asked = r->line == r->first_line ? v->n_columns : v->n_filled;
@@ -151,7 +151,7 @@ static mx_status other_line(reader *r, const mx_vectors *v, size_t length) {
     if (bar) p = bar + 1;
   }
   size_t columns = k;
-  if (p <= end) /* there is more behind the last column that was asked for */
+  if (p <= end) /* there is more after the last expected column */
     for (columns++; (p = memchr(p, '|', (size_t)(end - p))); p++) columns++;
   if (columns == asked || r->line == r->first_line)
     return columns > asked ? mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: %zu columns, expected at most the %zu of the header",
@@ -161,7 +161,7 @@ static mx_status other_line(reader *r, const mx_vectors *v, size_t length) {
                  columns, asked);
 }
 
-/* Bytes that a line of the first k columns has; 0 on overflow. */
+/* The number of bytes in a line of the first k columns; 0 on overflow. */
 static size_t line_bytes(const mx_vectors *v, size_t k) {
   size_t total = 0;
   for (size_t i = 0; i < k; i++) {
@@ -203,7 +203,7 @@ static mx_status one_case(reader *r, mx_vectors *v, size_t at_case) {
   return MX_OK;
 }
 
-/* Cases up to "# end N". The lines are counted first, so that memory follows from text that is there. */
+/* Reads cases up to "# end N". The lines are counted first, so that memory is only allocated for text that exists. */
 static mx_status cases(reader *r, mx_vectors *v) {
   size_t first = line_length(r), n = 0;
   if (first == SIZE_MAX) return malformed(r, "a case or \"# end N\"");
@@ -270,9 +270,9 @@ mx_status mx_vectors_open(mx_vectors *out, const char *path, mx_error *err) {
     }
     if (s) break;
     n += got = fread(text + n, 1, room - n, f);
-    if (n >= strlen(magic) && memcmp(text, magic, strlen(magic))) break; /* the parser says so */
+    if (n >= strlen(magic) && memcmp(text, magic, strlen(magic))) break; /* the parser reports that */
     if (n > MX_VECTORS_MOST_BYTES)
-      s = mx_fail(err, MX_ERR_FORMAT, "%s: more than %d bytes, expected at most as many of a file of vectors", name, MX_VECTORS_MOST_BYTES);
+      s = mx_fail(err, MX_ERR_FORMAT, "%s: more than %d bytes, expected at most that many in a file of vectors", name, MX_VECTORS_MOST_BYTES);
   }
   if (!s && ferror(f)) s = mx_fail(err, MX_ERR_IO, "%s: cannot read: %s", name, strerror(errno));
   if (!s) s = mx_vectors_parse(out, name, text, n, err);

@@ -11,7 +11,7 @@ enum { MAX_HEADER = 65535 };
 typedef struct cursor {
   const mx_file *f;
   mx_error *err;
-  size_t at, end; /* bytes of the file */
+  size_t at, end; /* positions in the file */
 } cursor;
 
 static mx_status expected(const cursor *c, const char *what) {
@@ -32,7 +32,7 @@ static int take(cursor *c, const char *word) {
   return 1;
 }
 
-/* A string in either kind of quotes, without escapes: nothing that .npy knows needs one. */
+/* Reads a string in either kind of quotes, without escapes, since nothing in the format needs one. */
 static mx_status take_string(cursor *c, char *out, size_t n_out, const char *what) {
   int quote = peek(c);
   if (quote != '\'' && quote != '"') return expected(c, what);
@@ -86,7 +86,7 @@ static mx_status take_shape(cursor *c, mx_array *a) {
     for (; peek(c) >= '0' && peek(c) <= '9'; c->at++)
       if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(peek(c) - '0'), &v) || v > INT64_MAX)
         return mxi_io_malformed(c->f, c->err, digits, "a dimension overflows, expected less than 2^63");
-    if (peek(c) == 'L') c->at++; /* Python 2 wrote long integers so */
+    if (peek(c) == 'L') c->at++; /* Python 2 wrote long integers this way */
     if (a->n_dims == MX_MAX_DIMS) return mxi_io_malformed(c->f, c->err, start, "too many dimensions, expected at most %d", MX_MAX_DIMS);
     a->shape[a->n_dims] = v;
     skip_space(c);
@@ -129,7 +129,7 @@ static mx_status parse_dict(cursor *c, mx_array *a, size_t *shape_at) {
         return expected(c, "True or False");
     } else {
       *shape_at = c->at;
-      /* The size check needs the dtype, which may come later: done again at the end. */
+      /* The check of the size needs the dtype, which may come later, so it is made again at the end. */
       if ((s = take_shape(c, a))) return s;
     }
     skip_space(c);

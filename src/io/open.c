@@ -1,4 +1,4 @@
-/* Opens files: it finds out where the bytes come from, and what kind of file they are. */
+/* Opens files: finds out where their bytes come from, and what kind of file they are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@
 #include "io/base/watch.h"
 
 enum { PREFIX = 12, PIECE = 1 << 20 };
-/* No parser takes a longer header than that of .safetensors, so that no more of one is read. */
+/* No header may be longer than that of .safetensors, so no more than this is read of one. */
 enum { MOST_HEADER = 100000000 + 8 };
-/* Text does not say how long it is: no more of it is copied from an input that is not a file. */
+/* Text does not state its length, so no more than this is copied from an input that is not a file. */
 #define MOST_TEXT (UINT64_C(1) << 32)
 
-/* What the caller says of a file, apart from its name. */
+/* What the caller says about a file, apart from its name. */
 typedef struct form {
   mx_access access;
-  const mx_array *raw; /* headerless bytes of this dtype and shape; NULL: a file that says what it is */
+  const mx_array *raw; /* bytes without a header, of this dtype and shape; NULL: the file says what it is */
 } form;
 
 static mx_status io_failed(const mx_file *f, mx_error *err, const char *what) {
@@ -35,14 +35,15 @@ mx_status mxi_io_parse(mx_file *f, mx_error *err) {
   if (f->n_bytes >= 6 && !memcmp(f->base, "\x93NUMPY", 6)) return mxi_io_parse_npy(f, err);
   if (f->n_bytes > 8 && f->base[8] == '{') return mxi_io_parse_safetensors(f, err);
   if (f->n_bytes && mxi_io_is_mxv(f->base, f->n_bytes)) return mxi_io_parse_mxv(f, err);
-  /* No kind was recognised: the ending of the name decides which parser reports the error. */
+  /* No kind was recognised, so the end of the name decides which parser reports the error. */
   if (mxi_io_ends_with(f->path, ".npy")) return mxi_io_parse_npy(f, err);
   if (mxi_io_ends_with(f->path, ".safetensors")) return mxi_io_parse_safetensors(f, err);
   if (mxi_io_ends_with(f->path, ".mxv")) return mxi_io_parse_mxv(f, err);
   return mxi_io_malformed(f, err, 0, "unknown kind of file, expected the magic of .npy or the header of .safetensors or .mxv");
 }
 
-/* The number of bytes up to the end of the header, as its first bytes say it; PREFIX if they do not say it, and the parser will find out. */
+/* The number of bytes up to the end of the header, according to its first bytes; PREFIX if they do not say it, which the parser will find
+ * out. */
 static uint64_t header_bytes(const uint8_t *p) {
   uint64_t n = 0;
   if (!memcmp(p, "\x93NUMPY", 6))
@@ -57,7 +58,7 @@ typedef struct bytes {
   size_t n;
 } bytes;
 
-/* Reads up to n bytes more: from an input's present position, or from a file's bytes behind those that are there. */
+/* Reads up to n more bytes: from the current position of an input, or of a file from those that follow the ones already read. */
 static mx_status more(bytes *b, const mx_file *f, int fd, int stands, size_t n, mx_error *err) {
   uint8_t *at = realloc(b->at, b->n + n + 1);
   if (!at) return no_memory(f, err);
@@ -72,7 +73,7 @@ static mx_status more(bytes *b, const mx_file *f, int fd, int stands, size_t n, 
   return MX_OK;
 }
 
-/* A header that claims to be long is read in growing steps, so that memory follows what is really there. */
+/* A header that claims to be long is read in growing steps, so that memory is only allocated for bytes that exist. */
 static mx_status read_header(bytes *b, const mx_file *f, int fd, int stands, mx_error *err) {
   mx_status s = more(b, f, fd, stands, PREFIX, err);
   const size_t end = !s && b->n == PREFIX ? (size_t)header_bytes(b->at) : 0;
@@ -83,7 +84,7 @@ static mx_status read_header(bytes *b, const mx_file *f, int fd, int stands, mx_
   return s;
 }
 
-/* Finds the length of an input without a size from its header, and refuses a header that is not usable. */
+/* Finds the length of an input of unknown size from its header, and refuses an unusable header. */
 static mx_status stated_bytes(uint64_t *stated, const mx_file *f, const bytes *head, mx_error *err) {
   mx_file g = {.path = f->path, .base = head->at, .n_bytes = head->n, .way = IO_HEAD, .open_ended = 1};
   const mx_status s = mxi_io_parse(&g, err);
@@ -92,7 +93,7 @@ static mx_status stated_bytes(uint64_t *stated, const mx_file *f, const bytes *h
   return s;
 }
 
-/* Is there room for it? If the file system does not say, the write will. */
+/* Checks that there is room for it; if the file system does not say, the write will fail. */
 static mx_status check_room(const mx_file *f, int fd, uint64_t stated, mx_error *err) {
   struct statvfs fs;
   if (fstatvfs(fd, &fs) || (uint64_t)fs.f_bavail >= stated / fs.f_frsize + 1) return MX_OK;
@@ -118,7 +119,7 @@ static mx_status copy_rest(const mx_file *f, int from, int to, uint64_t left, mx
   return s;
 }
 
-/* Something behind what was stated? */
+/* Checks that nothing follows the stated bytes. */
 static mx_status check_end(const mx_file *f, const form *how, int from, uint64_t stated, mx_error *err) {
   char one;
   ssize_t got;
@@ -132,12 +133,12 @@ static mx_status check_end(const mx_file *f, const form *how, int from, uint64_t
   return mxi_io_malformed(f, err, stated, "there is more after the data, expected the end of the input");
 }
 
-/* An input that cannot be read twice is copied to a file without a name, as many bytes as its header states. */
+/* Copies an input that cannot be read twice to a file without a name: as many bytes as its header states. */
 static mx_status spool(const mx_file *f, const form *how, int from, int *to, mx_error *err) {
   bytes head = {0};
   uint64_t stated = how->raw ? how->raw->n_bytes : 0, done;
   mx_status s = how->raw ? MX_OK : read_header(&head, f, from, 1, err);
-  const int short_of_header = !s && !how->raw && head.n < PREFIX; /* it is whole: the parser says what it lacks */
+  const int short_of_header = !s && !how->raw && head.n < PREFIX; /* nothing more comes, so the parser reports what is missing */
   const int is_text = !s && !how->raw && mxi_io_is_mxv(head.at, head.n);
   if (!s && !how->raw && !short_of_header && !is_text) s = stated_bytes(&stated, f, &head, err);
   if (is_text) stated = MOST_TEXT;
@@ -150,12 +151,12 @@ static mx_status spool(const mx_file *f, const form *how, int from, int *to, mx_
   return s;
 }
 
-/* All of it in memory of its own. */
+/* Reads all of the file into allocated memory. */
 static mx_status hold(mx_file *f, int fd, int why, mx_error *err) {
   uint8_t *all = malloc(f->n_bytes);
   if (!all) {
     errno = why;
-    return io_failed(f, err, "cannot map, and has no room in memory");
+    return io_failed(f, err, "cannot be mapped, and does not fit into memory");
   }
   f->base = all;
   f->way = IO_HELD;
@@ -172,7 +173,7 @@ static mx_status reach(mx_file *f, const form *how, int fd, mx_error *err) {
     f->base = head.at;
     f->way = IO_HEAD;
     if (s || how->raw) return s;
-    if (mxi_io_is_mxv(head.at, head.n)) { /* it is text: all of it is needed */
+    if (mxi_io_is_mxv(head.at, head.n)) { /* it is text, all of which is needed */
       const mx_status all = more(&head, f, fd, 0, f->n_bytes - head.n, err);
       f->base = head.at;
       return all ? all : head.n < f->n_bytes ? mxi_io_shrank(f, err) : MX_OK;
@@ -183,7 +184,7 @@ static mx_status reach(mx_file *f, const form *how, int fd, mx_error *err) {
   void *base = mmap(NULL, f->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
   if (base == MAP_FAILED) return hold(f, fd, errno, err);
   f->base = base;
-  madvise(base, f->n_bytes, MADV_SEQUENTIAL); /* advice: no matter if it is not taken */
+  madvise(base, f->n_bytes, MADV_SEQUENTIAL); /* only advice, so failure does not matter */
   mxi_io_watch(f->path, f->base, f->n_bytes, f->opened - 1);
   return MX_OK;
 }
@@ -197,7 +198,7 @@ static mx_status find_bytes(mx_file *f, const form *how, int fd, mx_error *err) 
   }
   int spooled = -1;
   mx_status s = MX_OK;
-  /* Standard input may be a file of which another program has read the start: that start does not belong to the input. */
+  /* Standard input may be a file whose start another program has read; that start is not part of the input. */
   if (!S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR) > 0) {
     s = spool(f, how, fd, &spooled, err);
     if (!s && fstat(spooled, &st)) s = io_failed(f, err, "cannot read");
@@ -222,7 +223,7 @@ static mx_status parse_raw(mx_file *f, const mx_array *raw, mx_error *err) {
   return MX_OK;
 }
 
-/* The numbers of a text are in memory: it is not needed any more. */
+/* Drops the text, whose numbers are in memory. */
 static void leave_text(mx_file *f) {
   mxi_io_let_go(f);
   f->base = NULL;
@@ -232,7 +233,7 @@ static void leave_text(mx_file *f) {
   for (size_t i = 0; i < f->n_arrays; i++) f->arrays[i].file = f;
 }
 
-/* Places in the file; under MX_BY_READING nothing else. */
+/* Sets the arrays' places in the file; under MX_BY_READING they have no data in memory. */
 static void place(mx_file *f) {
   for (size_t i = 0; i < f->n_arrays; i++) {
     mx_array *a = &f->arrays[i];
@@ -293,8 +294,8 @@ mx_status mx_file_open_raw(mx_file **out, const char *path, mx_dtype dtype, cons
   return mx_file_open_raw_by(out, path, dtype, shape, n_dims, MX_BY_MAPPING, err);
 }
 
-/* "FILE:TENSOR" is split after ".safetensors", so that tensor names may hold colons; other names (a pipe, no ending) at the last colon. A file
- * that has just that name goes first. */
+/* "FILE:TENSOR" is split after ".safetensors", so that names of tensors may contain colons, and other names (a pipe, no ending) at the last
+ * colon. A file with exactly that name takes precedence. */
 static size_t split_at(const char *spec) {
   if (!access(spec, F_OK)) return strlen(spec);
   const char *end = strstr(spec, ".safetensors:");

@@ -121,12 +121,12 @@ static mx_status expect(const mx_array **out, const mx_quantized *q, const char 
   const int flat = d1 == 0 && a->n_dims == 1;
   if (flat ? a->shape[0] != d0 : a->n_dims < 2 || a->shape[0] != d0 || a->shape[1] != d1)
     return mx_fail(err, MX_ERR_FORMAT,
-                   "%s: tensor %s has another shape than its spec and the shape in the metadata give, expected [%" PRIu64 "%s%.0" PRIu64 "]",
+                   "%s: the shape of tensor %s does not match its spec and the shape in the metadata, expected [%" PRIu64 "%s%.0" PRIu64 "]",
                    path, name, d0, d1 ? ", " : "", d1);
   return MX_OK;
 }
 
-/* Scales in row-major order, whatever the file's layout. */
+/* Gives the scales in row-major order, whatever the layout of the file. */
 static mx_status open_scales(mx_quantized *q, mx_error *err) {
   mx_tensor *t = &q->tensor;
   const char *path = mx_file_path(q->file), *name = mx_file_meta(q->file, "layout");
@@ -169,12 +169,12 @@ static mx_status open_tensors(mx_quantized *q, mx_error *err) {
   const int plain = mx_spec_is_plain(&q->spec);
   const mx_array *a;
   if ((status = expect(&a, q, "codes", plain ? MX_F32 : MX_U8, rows, plain ? cols : t->code_stride, err))) return status;
-  t->codes = (uint8_t *)(uintptr_t)a->data; /* mx_tensor is for writing too; nothing here writes */
+  t->codes = (uint8_t *)(uintptr_t)a->data; /* mx_tensor also serves writers; nothing here writes */
   if ((status = open_scales(q, err))) return status;
   if (q->spec.scale_rule == MX_SCALE_RULE_HIF4) {
     if ((status = expect(&a, q, "micro", MX_U8, t->scale_rows, t->scale_cols, err))) return status;
     if (a->n_bytes != t->scale_rows * t->scale_cols * 3)
-      return mx_fail(err, MX_ERR_FORMAT, "%s: tensor micro has %" PRIu64 " bytes, expected 3 a block", path, a->n_bytes);
+      return mx_fail(err, MX_ERR_FORMAT, "%s: tensor micro has %" PRIu64 " bytes, expected 3 for each block", path, a->n_bytes);
     t->micro = (uint8_t *)(uintptr_t)a->data;
   }
   if (t->has_tensor_scale) {

@@ -1,6 +1,6 @@
 /* Reads .safetensors: 8 bytes of header length, a JSON header, the data.
- * Source: huggingface/safetensors, safetensors/src/tensor.rs; what it refuses is refused here: header above 100 MB, holes, overlaps, data after
- * the last tensor, duplicate names. */
+ * Source: huggingface/safetensors, safetensors/src/tensor.rs. What that refuses is refused here too: a header above 100 MB, holes, overlaps,
+ * data after the last tensor, duplicate names. */
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { PREFIX = 8, MAX_HEADER = 100000000, MAX_DEPTH = 3 };
 
-/* The JSON library recurses on nesting. Three levels are all that a header has, so deeper ones are refused before it sees them. */
+/* The JSON library recurses into nested values. A header has only three levels, so deeper ones are refused before the library sees them. */
 static mx_status check_depth(const mx_file *f, size_t end, mx_error *err) {
   int depth = 0, quoted = 0;
   for (size_t i = PREFIX; i < end; i++) {
@@ -31,7 +31,7 @@ static mx_status check_depth(const mx_file *f, size_t end, mx_error *err) {
   return MX_OK;
 }
 
-/* Where a name stands in the header, for messages; the header's start if it is written with escapes. */
+/* Where a name is in the header, for messages; the start of the header if the name is written with escapes. */
 static uint64_t where(const mx_file *f, size_t end, const char *name) {
   size_t n = strlen(name);
   const uint8_t *p = f->base + PREFIX, *stop = f->base + end;
@@ -49,28 +49,28 @@ static uint64_t where(const mx_file *f, size_t end, const char *name) {
 
 typedef struct entry_at {
   const mx_file *f;
-  size_t end; /* of the header */
+  size_t end; /* where the header ends */
   const char *name;
   mx_error *err;
 } entry_at;
 
 #define BAD(e, ...) mxi_io_malformed((e)->f, (e)->err, where((e)->f, (e)->end, (e)->name), __VA_ARGS__)
 
-/* Types of codes that have no row of their own: their bytes are read as they lie, as codes. bits: of one, which the shape counts. */
+/* Types of codes that are no dtype here: their bytes are read unchanged, as codes. bits: of one code; the shape counts codes. */
 static const struct {
   const char *name;
   unsigned bits;
 } codes[] = {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}};
 enum { CODES = sizeof codes / sizeof codes[0] };
 
-/* Codes of fewer than 8 bits: rows of bytes. */
+/* Turns the shape of codes of fewer than 8 bits into one of bytes. */
 static mx_status pack_shape(mx_array *a, const entry_at *e, unsigned bits) {
   if (bits == 8 || !a->n_dims) return bits == 8 ? MX_OK : BAD(e, "tensor '%.64s' is one code of %u bits, expected whole bytes", e->name, bits);
   uint64_t *last = &a->shape[a->n_dims - 1];
   if (*last % 4 || *last > UINT64_MAX / 8)
-    if (bits != 4 || *last % 2) return BAD(e, "rows of tensor '%.64s' are no whole bytes of codes of %u bits", e->name, bits);
+    if (bits != 4 || *last % 2) return BAD(e, "the rows of tensor '%.64s' are not whole bytes of %u-bit codes", e->name, bits);
   *last = *last / 4 * bits / 2 + (*last % 4 ? 1 : 0);
-  mxi_io_size_array(a); /* fewer bytes than counted before */
+  mxi_io_size_array(a); /* these are fewer bytes than before, so it cannot fail */
   return MX_OK;
 }
 
@@ -142,7 +142,7 @@ static int by_place(const void *pa, const void *pb) {
   const mx_array *a = pa, *b = pb;
   if (a->data != b->data) return a->data < b->data ? -1 : 1;
   if (a->n_bytes != b->n_bytes)
-    return a->n_bytes < b->n_bytes ? -1 : 1; /* empty tensors come before the tensor that starts at the same place */
+    return a->n_bytes < b->n_bytes ? -1 : 1; /* an empty tensor comes before the one that starts at the same place */
   return strcmp(a->name, b->name);
 }
 
@@ -199,7 +199,7 @@ static mx_status read_entries(mx_file *f, size_t header_end, json_t *header, mx_
     if (!json_is_object(entry)) return BAD(&e, "tensor '%.64s' is not an object, expected dtype, shape and data_offsets", name);
     mx_array *a = &f->arrays[f->n_arrays];
     if (!(a->name = strdup(name))) return mx_fail(err, MX_ERR_NOMEM, "%s: out of memory", f->path);
-    f->n_arrays++; /* counted from here on, so that mx_file_close() frees the name */
+    f->n_arrays++; /* counted now, so that mx_file_close() frees the name */
     if ((s = read_dtype(a, &e, entry)) || (s = read_shape(a, &e, entry)) || (s = pack_shape(a, &e, bits_of_codes(entry))) ||
         (s = read_offsets(a, &e, entry)))
       return s;

@@ -1,4 +1,4 @@
-/* Writes texts whole or not at all. */
+/* Writes texts completely or not at all. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ mx_status mx_text_begin(mx_text *t, const char *path, mx_error *err) {
   if (!strcmp(path, "-"))
     fd = dup(STDOUT_FILENO);
   else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-    return (t->to = fopen(path, "w")) ? MX_OK : failed(t, err, "cannot open"); /* a pipe or a device has no name to be given */
+    return (t->to = fopen(path, "w")) ? MX_OK : failed(t, err, "cannot open"); /* a pipe or a device is written to directly */
   else
     t->beside = (fd = mxi_io_create_beside(path, &t->temporary, &t->slot)) >= 0;
   if (fd < 0) return failed(t, err, "cannot create");

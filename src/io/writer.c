@@ -1,4 +1,4 @@
-/* Writes files of tensors: they are declared, their space is claimed and filled, and the file gets its name. */
+/* Writes files of tensors: the tensors are declared, their space is claimed and filled, and then the file gets its name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err) {
   w->npy = npy;
   w->stream = stream;
   w->path = strdup(is_stdout ? "standard output" : path);
-  /* A link stays a link: what it points to is replaced. */
+  /* A link stays a link, and what it points to is replaced. */
   if (exists && !stream) w->target = realpath(path, NULL);
   if (!w->target) w->target = strdup(path);
   if (!w->path || !w->target) {
@@ -73,7 +73,7 @@ mx_status mx_writer_open(mx_writer **out, const char *path, mx_error *err) {
 
 int mx_writer_is_npy(const mx_writer *w) { return w->npy; }
 
-/* Room for one more in an array that doubles when its count is a power of two. */
+/* Makes room for one more in an array that doubles when its count is a power of two. */
 static void *grow(void *p, size_t n, size_t size) { return n & (n - 1) ? p : realloc(p, (n ? 2 * n : 1) * size); }
 
 static int is_utf8(const char *s) {
@@ -139,7 +139,8 @@ mx_status mx_writer_meta(mx_writer *w, const char *key, const char *value) {
   return MX_OK;
 }
 
-/* Claim the space. Where the file system can't, look at what is free: posix_fallocate() would write every block once for nothing. */
+/* Claims the space. If the file system cannot do that, it only checks how much is free, since posix_fallocate() would write every block once
+ * for nothing. */
 static mx_status claim(const mx_writer *w, mx_error *err) {
   int rc;
   do rc = fallocate(w->fd, 0, 0, (off_t)w->n_bytes);
@@ -201,7 +202,7 @@ mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n
   size_t gathered = (size_t)(t->taken - t->written);
   if (gathered + n_bytes > GATHER) s = flush_gathered(w, t, err);
   if (s) return s;
-  if (!w->npy) XXH3_128bits_update(t->digest, data, n_bytes); /* no place for it in a .npy file */
+  if (!w->npy) XXH3_128bits_update(t->digest, data, n_bytes); /* a .npy file has no place for it */
   if (n_bytes >= GATHER) {
     s = put(w, data, n_bytes, t->at + t->written, err);
     t->taken = t->written += n_bytes;
@@ -211,7 +212,7 @@ mx_status mx_writer_write(mx_writer *w, size_t index, const void *data, size_t n
   memcpy(t->gather + (t->taken - t->written), data, n_bytes);
   t->taken += n_bytes;
   if (t->taken < t->a.n_bytes) return MX_OK;
-  s = flush_gathered(w, t, err); /* of many small tensors none keeps its room */
+  s = flush_gathered(w, t, err); /* so that many small tensors do not keep their buffers */
   free(t->gather);
   t->gather = NULL;
   return s;

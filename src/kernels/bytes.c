@@ -1,10 +1,10 @@
-/* Packs and unpacks codes and converts layouts: vector kernels for whole units, portable code for the rest. */
+/* Packs and unpacks codes and converts layouts, by vector kernels for whole units and portable code for the rest. */
 #include <string.h>
 
 #include "core/layout.h"
 #include "kernels/dispatch.h"
 
-enum { FEW = 256 }; /* bytes for which looking for kernels costs more than they save */
+enum { FEW = 256 }; /* up to this many bytes, looking for kernels costs more than they save */
 
 static const mx_byte_kernels *kernels_for(size_t n) { return n < FEW ? NULL : mxi_kernels_for(0)->bytes; }
 

@@ -1,11 +1,12 @@
-/* Packs and unpacks over sixteen bytes (type q), which the including file defines, with its own pack6 and unpack6. */
+/* Packs and unpacks codes and moves layouts in units of sixteen bytes (type q), which the including file defines, with its own pack6 and
+ * unpack6. */
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- two codes a byte ---- */
+/* ---- two codes to a byte ---- */
 
-/* Sixteen bytes from codes of halves that stand apart: low halves of a, high halves of b. */
+/* Sixteen bytes whose low halves are the codes of a and whose high halves are those of b. */
 INLINE q halves(q a, q b) { return q_or(q_and(a, q_set(15)), q_shift_left_4(b)); }
 
 static size_t pack4(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block) {
@@ -43,14 +44,14 @@ static size_t unpack4(uint8_t *codes, const uint8_t *in, size_t n, int nibble, s
   return i;
 }
 
-/* ---- layouts: all are transposes of squares of 4 x 4 dwords ---- */
+/* ---- layouts: all of them transpose squares of 4 x 4 dwords ---- */
 
-/* nv128x4 and nv8x4: a dword of four columns of a row stands beside those of rows `apart` below. */
+/* nv128x4 and nv8x4: a dword has four columns of a row, and next to it are those of the rows `apart` further down. */
 INLINE size_t move_nv(uint8_t *moved, uint8_t *straight, size_t rows, size_t kb, size_t across, size_t tall, size_t apart, int back) {
   const size_t columns = kb / 16 * 16, tile = tall * 4;
   for (size_t t = 0; t < rows; t += tall)
     for (size_t g = 0; g < tall / 4; g++) {
-      const size_t row = apart == 1 ? t + 4 * g : t + g; /* the first of four */
+      const size_t row = apart == 1 ? t + 4 * g : t + g; /* the first of four rows */
       for (size_t k = 0; k < columns; k += 16) {
         uint8_t *at = moved + t * across + k / 4 * tile + 16 * g;
         uint8_t *from = straight + row * kb + k;
@@ -69,9 +70,10 @@ INLINE size_t move_nv(uint8_t *moved, uint8_t *straight, size_t rows, size_t kb,
   return columns;
 }
 
-/* amd_shuffle: dword a of two rows sixteen apart holds their columns a and a + 4; tiles of 32 x 8 stand side by side. */
+/* amd_shuffle: dword a of two rows that are sixteen apart holds their columns a and a + 4; tiles of 32 x 8 lie side by side. */
 INLINE size_t move_amd(uint8_t *moved, uint8_t *straight, size_t rows, size_t kb, size_t across, int back) {
-  static const uint8_t together[16] = {0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15}; /* of one row's eight columns and the other's */
+  static const uint8_t together[16] = {0, 8,  4, 12, 1, 9,  5, 13,
+                                       2, 10, 6, 14, 3, 11, 7, 15}; /* interleaves the eight columns of the two rows */
   static const uint8_t apart[16] = {0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15};
   const size_t columns = kb / 8 * 8;
   const q order = q_load(back ? apart : together);

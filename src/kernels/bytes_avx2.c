@@ -4,7 +4,8 @@
 
 #define TABLE mxi_bytes_avx2
 
-/* Thirty-two codes to twenty-four bytes: pairs to twelve bits, pairs of those to twenty-four, three bytes of each dword together. */
+/* Packs thirty-two codes into twenty-four bytes: pairs into twelve bits, pairs of those into twenty-four, and then the three bytes of each
+ * dword. */
 static size_t pack6(uint8_t *out, const uint8_t *codes, size_t n) {
   const __m256i three =
       _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
@@ -21,7 +22,7 @@ static size_t pack6(uint8_t *out, const uint8_t *codes, size_t n) {
   return i;
 }
 
-/* Thirty-two codes from twenty-four bytes, of which thirty-two are read. */
+/* Unpacks thirty-two codes from twenty-four bytes, but reads thirty-two bytes. */
 static size_t unpack6(uint8_t *codes, const uint8_t *in, size_t n) {
   const __m256i dwords = _mm256_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5);
   const __m256i spread =

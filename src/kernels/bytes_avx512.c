@@ -1,10 +1,10 @@
-/* Compiles packing, unpacking and layouts for AVX-512, with VBMI for four codes in three bytes. */
+/* Compiles packing, unpacking and layouts for AVX-512, which uses VBMI for four codes in three bytes. */
 #include "kernels/bytes.h"
 #include "kernels/bytes_x86.h"
 
 #define TABLE mxi_bytes_avx512
 
-/* The first three bytes of each dword together; and back. */
+/* The permutation that moves the first three bytes of each dword together, or back. */
 static __m512i order(int spread) {
   uint8_t at[64] = {0};
   for (int i = 0; i < 48; i++)
@@ -29,7 +29,7 @@ static size_t pack6(uint8_t *out, const uint8_t *codes, size_t n) {
 }
 
 static size_t unpack6(uint8_t *codes, const uint8_t *in, size_t n) {
-  const __m512i spread = order(1), places = _mm512_set1_epi64(0x322C2620120C0600); /* bits 0 6 12 18 32 38 44 50 */
+  const __m512i spread = order(1), places = _mm512_set1_epi64(0x322C2620120C0600); /* from bits 0 6 12 18 32 38 44 50 */
   size_t i = 0;
   for (; i + 64 <= n; i += 64, in += 48) {
     const __m512i d = _mm512_permutexvar_epi8(spread, _mm512_maskz_loadu_epi8(0xFFFFFFFFFFFF, in));

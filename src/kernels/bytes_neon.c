@@ -13,7 +13,7 @@ static inline q q_and(q a, q b) { return vandq_u8(a, b); }
 static inline q q_or(q a, q b) { return vorrq_u8(a, b); }
 static inline q q_shift_left_4(q a) { return vshlq_n_u8(a, 4); }
 static inline q q_shift_right_4(q a) { return vshrq_n_u8(a, 4); }
-/* Thirty-two codes to sixteen bytes. */
+/* Packs thirty-two codes into sixteen bytes. */
 static inline q q_pairs(const uint8_t *codes, int high_first) {
   const uint8x16x2_t c = vld2q_u8(codes);
   const q a = vandq_u8(c.val[0], q_set(15)), b = vandq_u8(c.val[1], q_set(15));

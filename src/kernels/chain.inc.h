@@ -1,15 +1,15 @@
-/* Evaluates the formulas of formats/chains.def over the blocks of a piece, one operation at a time over all of them, so that the formula is walked
- * once a piece. Part of stages.inc.h. */
+/* Evaluates the formulas of formats/chains.def over the blocks of a piece, each operation over all blocks before the next one, so that the
+ * formula is read only once for each piece. Part of stages.inc.h. */
 
-/* One binary32 for each block, or with step 0 the same number W times. */
+/* One binary32 for each block; with step 0, the same number W times. */
 typedef struct operand {
   const void *at;
   size_t step;
 } operand;
 
 typedef struct chain_room {
-  float rows[MX_CHAIN_OPS / 2 + 1][MX_PIECE_BLOCKS]; /* as deep as a stack may be */
-  float numbers[MX_CHAIN_OPS][W];                    /* apart from them: the row of an operand becomes the result's */
+  float rows[MX_CHAIN_OPS / 2 + 1][MX_PIECE_BLOCKS]; /* as deep as the stack can be */
+  float numbers[MX_CHAIN_OPS][W];                    /* separate, because the row of an operand becomes that of the result */
 } chain_room;
 
 INLINE vf operand_at(operand o, size_t i) { return vi_float(vi_load((const float *)o.at + i * o.step)); }
@@ -26,7 +26,7 @@ static operand same(float *row, float value) {
   }                                                                                                                                            \
   break
 
-/* The expression of blocks [0, n), n a multiple of W. */
+/* Evaluates the expression for blocks [0, n), where n is a multiple of W. */
 static operand chain_values(chain_room *room, const mx_chain_expr *e, const float *vars, operand amax_value, operand sf, size_t n) {
   operand stack[MX_CHAIN_OPS];
   int depth = 0;
@@ -64,7 +64,7 @@ static operand chain_values(chain_room *room, const mx_chain_expr *e, const floa
       EACH(vf_blend(vi_gt(magnitude_of(a), vi_set(0x7F800000)), b, a));
     case MX_OP_RCP0:
       EACH(vf_blend(vf_eq(a, zero), zero, vf_div(one, b)));
-    case MX_OP_RCPA: /* a table: one by one */
+    case MX_OP_RCPA: /* needs a table, so one lane at a time */
       for (size_t i = 0; i < n; i += W) vf_store(to + i, operand_at(left, i));
       for (size_t i = 0; i < n; i++) to[i] = mxi_chain_rcpa(to[i]);
       break;

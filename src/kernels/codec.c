@@ -1,4 +1,4 @@
-/* Encodes and decodes arrays of single values: pieces go to threads, whole vectors to a kernel, the rest one by one. */
+/* Encodes and decodes arrays of single values: threads take pieces, a kernel does whole vectors, and the rest is done one value at a time. */
 #include "mxgold/codec.h"
 
 #include <math.h>
@@ -23,8 +23,9 @@ static void store(void *out, size_t at, uint64_t code, int wide) {
     ((uint8_t *)out)[at] = (uint8_t)code;
 }
 
-/* Roundings that round twice differ from nearest at one magnitude, whose sum with 1/2 is rounded up to 1: the float below half the least step. As
- * bits, or 0 where the format has no such float among binary32's normals. *plain is the rounding of all other floats. */
+/* Roundings that round twice differ from rounding to nearest at a single magnitude, the float just below half of the smallest step, whose
+ * sum with 1/2 is rounded up to 1. This returns its bits, or 0 if the format has no such float among the normal binary32 numbers. *plain is
+ * the rounding of all other floats. */
 static uint32_t rounded_twice(mx_encoding *plain, const mx_format *f, const mx_encoding *how) {
   *plain = *how;
   if ((how->round != MX_ROUND_RNA_F32 && how->round != MX_ROUND_RNE_F32) || f->kind == MX_KIND_EXP) return 0;
@@ -56,7 +57,7 @@ mx_status mx_encode_array(void *out, const float *x, size_t n, const mx_format *
   return MX_OK;
 }
 
-/* Codes of a byte are a tensor's elements under the scale 1. */
+/* Decodes one-byte codes as the elements of a tensor with scale 1. */
 static void decode_bytes(float *out, const uint8_t *codes, size_t n, const mx_format *f, const mx_exec *exec) {
   static const float one = 1;
   const mx_value_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->values;

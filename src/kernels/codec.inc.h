@@ -1,4 +1,4 @@
-/* Encodes arrays of single values, written once over the lanes of vectors_*.h in the integer arithmetic of lanes.h. The including file names it in
+/* Encodes arrays of single values over the lanes of vectors_*.h, in the integer arithmetic of lanes.h. The including file gives its name in
  * KERNEL. */
 #include <string.h>
 
@@ -6,22 +6,22 @@
 
 INLINE vi pick(vm negative, const int32_t both[2]) { return vi_blend(negative, vi_set(both[1]), vi_set(both[0])); }
 
-/* Magnitude codes of finite numbers, not yet held to the largest. */
+/* The magnitude codes of finite numbers, not yet limited to the largest code. */
 INLINE vi magnitude(const mx_lanes *l, vi a, vm negative, const int round) {
   const vi one = vi_set(1), zero = vi_set(0);
-  /* A binary32 subnormal gets a hidden bit that it lacks; most formats are far above it. */
+  /* This gives a binary32 subnormal a hidden bit that it lacks, which does not matter to most formats, as they are far above such numbers. */
   vi e = vi_srl(a, 23), s = vi_or(vi_and(a, vi_set(0x7FFFFF)), vi_set(0x800000));
-  if (l->low) { /* the others see it as the normal number that it would be with a longer exponent */
+  if (l->low) { /* the other formats see the normal number that it would be with a longer exponent */
     const vm small = vi_eq(e, zero);
     const vi normal = vf_bits(vi_convert(a));
     e = vi_blend(small, vi_sub(vi_srl(normal, 23), vi_set(149)), e);
     s = vi_blend(small, vi_or(vi_and(normal, vi_set(0x7FFFFF)), vi_set(0x800000)), s);
   }
   const vi below = vi_sub(vi_set(l->emin), e);
-  /* 25 places are enough: then everything is below one half, and still something. */
+  /* 25 places are enough, since everything is then below one half but not zero. */
   const vi shift = vi_min(vi_add(vi_max(below, zero), vi_set(23 - l->man)), vi_set(25));
   vi base = l->fixed ? zero : vi_sll(vi_max(vi_sub(zero, below), zero), l->man);
-  if (l->exp) base = vi_sub(base, vi_set(1 << l->man)); /* EXP: the hidden bit is not a step */
+  if (l->exp) base = vi_sub(base, vi_set(1 << l->man)); /* EXP: the hidden bit does not count as a step */
   const vi half = vi_sllv(one, vi_sub(shift, one)), all = vi_sub(vi_add(half, half), one);
   vi more = zero;
   if (round == MX_ROUND_RNE)
@@ -40,7 +40,7 @@ INLINE vi magnitude(const mx_lanes *l, vi a, vm negative, const int round) {
   return vi_blend(vi_eq(a, zero), zero, code);
 }
 
-/* Whole codes of any numbers, NaN and Inf among them. */
+/* The complete codes of any numbers, including NaN and Inf. */
 INLINE vi encoded(const mx_lanes *l, vi bits, const int round) {
   const vi a = vi_and(bits, vi_set(0x7FFFFFFF)), inf = vi_set(0x7F800000), zero = vi_set(0);
   const vm negative = vi_gt(zero, bits);
@@ -55,7 +55,7 @@ INLINE vi encoded(const mx_lanes *l, vi bits, const int round) {
 }
 
 INLINE size_t run(void *out, const float *x, size_t n, const mx_lanes *l, int wide, const int round) {
-  const mx_lanes lanes = *l; /* stores to out do not change it */
+  const mx_lanes lanes = *l; /* a copy, so that the compiler knows that stores to out do not change it */
   const vi byte = vi_set(255), word = vi_set(0xFFFF);
   size_t i = 0;
   for (; n - i >= 4 * W; i += 4 * W) {
@@ -73,7 +73,7 @@ INLINE size_t run(void *out, const float *x, size_t n, const mx_lanes *l, int wi
 #ifndef PLAINLY
 #define PLAINLY(out, x, n, lanes) plainly(out, x, n, lanes)
 
-/* mx_lanes.plain: the sum with the power of two whose last place is one step rounds to that step. Runs without NaN and Inf. */
+/* For mx_lanes.plain: adding the power of two whose last place is one step rounds to that step. Handles runs without NaN and Inf. */
 static size_t plainly(uint8_t *out, const float *x, size_t n, const mx_lanes *lanes) {
   enum { RUN = 32 * W };
   const mx_lanes l = *lanes;

@@ -10,9 +10,9 @@ static size_t plainly(uint8_t *out, const float *x, size_t n, const mx_lanes *l)
 
 #include "kernels/codec.inc.h"
 
-/* Sixty-four at a time; those with a NaN or Inf among them by the general code. */
+/* Encodes sixty-four values at a time; those with a NaN or Inf among them go to the general code. */
 static size_t plainly(uint8_t *out, const float *x, size_t n, const mx_lanes *l) {
-  enum { NOT_FINITE = 0x99 }; /* of fpclass: NaN, quiet and signalling, Inf of both signs */
+  enum { NOT_FINITE = 0x99 }; /* for fpclass: quiet and signalling NaN, and Inf of both signs */
   const byte_way w = byte_way_of(l->man, l->emin << 23, 7 - __builtin_ctz((unsigned)l->sign), l->most);
   size_t i = 0;
   for (; n - i >= 64; i += 64) {

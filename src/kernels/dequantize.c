@@ -6,7 +6,7 @@
 #include "kernels/dispatch.h"
 #include "kernels/threads.h"
 
-/* The numbers that code * scale is multiplied by and divided by: one of the two is 1 unless a maximum is stored. */
+/* The numbers by which code * scale is multiplied and divided; one of them is 1 unless a maximum is stored. */
 typedef struct multiplier {
   double times, over;
 } multiplier;
@@ -15,14 +15,14 @@ static multiplier tensor_multiplier(const mx_plan *p, float stored) {
   const mx_spec *s = &p->spec;
   if (!p->has_tensor_scale) return (multiplier){1, 1};
   const char *store = mx_tensor_store_name(s);
-  /* code * scale is to be multiplied by max|X| / N: what is stored, one over it, or max|X| itself */
+  /* code * scale must be multiplied by max|X| / N: the stored number, its inverse, or made from max|X| */
   if (!strcmp(store, "divisor")) return (multiplier){1, (double)stored};
   const double n = !strcmp(store, "amax") ? (p->uses_chain ? p->target : p->norm) : 1;
   if (s->deq_arith == MX_DEQ_ARITH_SCALE_FIRST) return (multiplier){(double)(float)mxi_quotient_to_odd((double)stored, n), 1};
   return (multiplier){(double)stored, n};
 }
 
-/* deq.arith=scale_first: what the block's elements are multiplied by (encode: divided by), the tensor's scale in it. */
+/* deq.arith=scale_first: what the block's elements are multiplied by (in the encode form divided by), with the tensor scale in it. */
 static double scale_and_tensor(const mx_plan *p, double scale, multiplier m) {
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
   if (isnan(scale) || (encode && scale == 0)) return scale;
@@ -33,7 +33,7 @@ static float value_of(const mx_plan *p, double code, double scale, multiplier m)
   if (isnan(code) || isnan(scale)) return NAN;
   const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
   double v;
-  if (encode && code == 0 && scale == 0) return (float)code; /* 3.7: so is an all-zero block stored */
+  if (encode && code == 0 && scale == 0) return (float)code; /* SPEC 3.7: this is how an all-zero block is stored */
   if (p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP) {
     const float step = encode ? (float)(code / scale) : (float)(code * scale);
     v = (double)step * (double)(float)mxi_quotient_to_odd(m.times, m.over);
@@ -63,20 +63,20 @@ static double scale_value(const mx_plan *p, uint32_t code) {
   return p->spec.scale_sign == MX_SCALE_SIGN_MASKED ? fabs(scale) : scale;
 }
 
-/* How a call is done, made once. */
+/* How a call computes its values, decided once. */
 typedef struct deq {
   const mx_plan *plan;
   const mx_tensor *tensor;
   const mx_value_kernels *kernels;
   multiplier m;
-  multiplier first; /* deq.arith=scale_first: the same, and m is 1: it is in the scales already */
+  multiplier first; /* deq.arith=scale_first: this is the multiplier, which is already in the scales, and m is 1 */
   int is_first;
   double values[256]; /* of elements */
   float scales[256];  /* of one-byte scales */
   mx_values form;
-  int formed; /* form can be used */
+  int formed; /* 1: form can be used */
   mx_workspace *from;
-  float *pairs; /* value of (scale << bits | code), or NULL; wide enough for values4 */
+  float *pairs; /* the value of (scale << bits | code), or NULL; large enough for values4 */
   int bits;     /* 4 or 8 */
 } deq;
 
@@ -84,7 +84,7 @@ static double stored_scale(const deq *d, size_t at) {
   const mx_tensor *t = d->tensor;
   const mx_format *s = d->plan->scale;
   if (s->kind == MX_KIND_FLOAT && s->bits == t->scale_bytes * 8 && s->man_bits + 9 == s->bits &&
-      t->scale_bytes > 1) { /* binary32, or its top */
+      t->scale_bytes > 1) { /* a binary32 or its upper half */
     uint32_t code = 0;
     float v;
     memcpy((uint8_t *)&code + 4 - t->scale_bytes, t->scales + at * t->scale_bytes, t->scale_bytes);
@@ -109,11 +109,11 @@ static void form_init(deq *d) {
   f->then = (float)mxi_quotient_to_odd(d->m.times, d->m.over);
   mxi_values_tables(f, p->elem);
   f->may_be_invalid = p->elem->inf_code != MX_NO_CODE || p->scale->bits > 8 || !isfinite(d->m.times) || !isfinite(f->then);
-  d->formed = !(two && encode && !isfinite(f->then)); /* a zero under a zero scale is zero, not 0 * Inf */
+  d->formed = !(two && encode && !isfinite(f->then)); /* a zero under a zero scale must be zero, not 0 * Inf */
   for (int c = 0; d->is_first && c < 256; c++) f->may_be_invalid |= isinf(d->scales[c]) != 0;
   if (!p->has_tensor_scale || two || d->is_first)
     f->how = two ? (encode ? MX_VALUES_DIV_MUL : MX_VALUES_MUL_MUL) : encode ? MX_VALUES_DIV : MX_VALUES_MUL;
-  else if (!encode && d->m.over == 1 && p->scale->man_bits <= 20) /* 8, 21 and 24 bits: their product is exact */
+  else if (!encode && d->m.over == 1 && p->scale->man_bits <= 20) /* the product of 8, 21 and 24 bits is exact */
     f->how = MX_VALUES_WIDE;
   else
     d->formed = 0;
@@ -137,7 +137,7 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
     d->values[c] = mx_decode(p->elem, c & all);
     const double scale = t->scale_bytes == 1 ? scale_value(p, c) : 0;
     d->scales[c] = (float)(d->is_first ? scale_and_tensor(p, scale, d->first) : scale);
-    if (isnan(d->scales[c])) d->scales[c] = NAN; /* kernels hand a factor's NaN on: without a sign, which a signed scale has */
+    if (isnan(d->scales[c])) d->scales[c] = NAN; /* kernels pass on the NaN of a factor, which must not have the sign of a signed scale */
   }
   form_init(d);
   const size_t entries = (size_t)256 << d->bits;
@@ -148,13 +148,13 @@ static void deq_init(deq *d, const mx_plan *p, const mx_tensor *t, const mx_exec
   for (size_t i = 0; d->pairs && i < entries; i++) d->pairs[i] = value_of(p, d->values[i & all], (double)d->scales[i >> d->bits], d->m);
 }
 
-/* Codes, one a byte, of n elements of a row from c on. */
+/* The codes of n elements of a row from column c on, one to a byte. */
 static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n) {
   const mx_tensor *t = d->tensor;
   const int nibble = d->plan->spec.nibble;
   if (d->bits == 4 && nibble != MX_NIBBLE_HALF_BLOCK)
     d->kernels->unpack4(out, t->codes + row * t->code_stride + c / 2, n, nibble == MX_NIBBLE_HIGH_FIRST);
-  else if (d->bits == 4) { /* runs of low halves and of high ones */
+  else if (d->bits == 4) { /* runs of low halves and of high halves */
     const uint8_t *in = t->codes + row * t->code_stride;
     const size_t block = d->plan->block_cols, half = block / 2;
     for (size_t i = 0, end; i < n; i = end) {
@@ -167,7 +167,8 @@ static void codes_at(uint8_t *out, const deq *d, size_t row, size_t c, size_t n)
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)code_at(t, d->plan, row, c + i);
 }
 
-/* Factors of whole blocks of 16 << shift elements under one-byte scales, one a block; returns shift, or -1 if these are not such blocks. */
+/* Finds one factor for each block if these are whole blocks of 16 << shift elements under one-byte scales; returns shift, or -1 if they are
+ * not. */
 static int block_factors(float *f, double *wide, const deq *d, size_t at, size_t inside, size_t n) {
   const size_t block = d->plan->block_cols, per = block / 16;
   if (d->tensor->scale_bytes != 1 || d->tensor->micro || inside || block % 16 || per & (per - 1)) return -1;
@@ -180,12 +181,12 @@ static int block_factors(float *f, double *wide, const deq *d, size_t at, size_t
   return __builtin_ctzll(per);
 }
 
-/* Factors of n elements, one for each `step` of them, from the block at index `at` of the scales on, `inside` elements into it. */
+/* Finds factors for n elements, one for each `step` of them, starting `inside` elements into the block with index `at`. */
 static void factors(float *f, double *wide, const deq *d, size_t at, size_t inside, size_t n, size_t step) {
   const mx_tensor *t = d->tensor;
   const size_t block = d->plan->block_cols;
   double scale = 0;
-  if (t->micro && d->form.how != MX_VALUES_WIDE) { /* one factor for four elements; inside is a multiple of 4, but for n */
+  if (t->micro && d->form.how != MX_VALUES_WIDE) { /* one factor for each four elements; inside is a multiple of 4, though n need not be */
     for (size_t i = 0; i < n; i += 4) {
       if (inside == 0 || i == 0) scale = scale_at(d, at);
       const double s = scale * mxi_hif4_factor(t->micro + at * 3, inside);
@@ -203,7 +204,7 @@ static void factors(float *f, double *wide, const deq *d, size_t at, size_t insi
   }
 }
 
-/* n values of a row from c on; c is a multiple of 16. */
+/* Computes n values of a row from column c on; c is a multiple of 16. */
 static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t c, size_t n) {
   const mx_tensor *t = d->tensor;
   const size_t block = d->plan->block_cols, first = scale_row * t->scale_cols;
@@ -242,7 +243,7 @@ static void part(float *out, const deq *d, size_t row, size_t scale_row, size_t 
   }
 }
 
-/* A row of either type: out or out16. */
+/* Computes a row of either type, into out or out16. */
 static void dequantize_row(float *out, uint16_t *out16, const deq *d, size_t r) {
   const mx_plan *p = d->plan;
   const mx_tensor *t = d->tensor;

@@ -1,5 +1,5 @@
-/* Compares rows of codes over vectors of W bytes (type v) in lanes of sixteen, which the including file defines. n is a multiple of W but for units
- * that are alone: those go to the scalar code. */
+/* Compares rows of codes over vectors of W bytes (type v) in lanes of sixteen, which the including file defines. n is a multiple of W,
+ * except for single units, which go to the scalar code. */
 #define INLINE static inline __attribute__((always_inline))
 
 static size_t crowd(const uint8_t *x, const uint8_t *y, size_t n, unsigned least) {
@@ -14,13 +14,15 @@ static size_t crowd(const uint8_t *x, const uint8_t *y, size_t n, unsigned least
 
 static const uint8_t bits[32] = {1, 2, 4, 8, 16, 32, 64, 128, [24] = 1, 2, 4, 8, 16, 32, 64, 128};
 
-/* Nonzero bytes where the pair is in the set of its lane. in[0]: bits of the codes 0 to 7 of y, by the code of x; in[1]: 8 to 15. */
+/* Bytes that are nonzero if the pair is in the set of its lane. in0 has the bits for the codes 0 to 7 of y, by the code of x; in1 those for
+ * 8 to 15. */
 INLINE v found_in(v in0, v in1, v a, v b) {
   const v lower = v_each_lane(bits), upper = v_each_lane(bits + 16);
   return v_or(v_and(v_look_up(in0, a), v_look_up(lower, b)), v_and(v_look_up(in1, a), v_look_up(upper, b)));
 }
 
-/* Pairs (a, b) and (c, d) of the lower and the upper halves: nonzero where one is in its unit's set, in another order of bytes than they came in. */
+/* Looks up the pairs (a, b) of the lower halves and (c, d) of the upper ones: bytes are nonzero if a pair is in the set of its unit, but not
+ * in the order in which they came. */
 INLINE void look(v out[2], v a, v b, v c, v d, const uint8_t *sets, const uint16_t *s, int halves) {
   if (halves) {
     const v even0 = v_sets(sets, s, 2), even1 = v_sets(sets + 16, s, 2), odd0 = v_sets(sets, s + 1, 2), odd1 = v_sets(sets + 16, s + 1, 2);
@@ -94,15 +96,15 @@ static void zip(uint8_t *pairs, const uint8_t *x, const uint8_t *y, size_t n) {
   }
 }
 
-/* ---- counting pairs by their bits: a register of the first bits of many codes, one of the second bits, and so on */
+/* ---- counting pairs by their bits: one register has the first bits of many codes, another their second bits, and so on */
 
-enum { GROUPS = MX_DIFFER_TALLY / (4 * W), SHARE = 8 }; /* of 8 * W codes; so many are counted at once */
+enum { GROUPS = MX_DIFFER_TALLY / (4 * W), SHARE = 8 }; /* groups of 8 * W codes, of which SHARE are counted at once */
 
-/* Bit b of byte i of register k to bit k of byte i of register b. The codes come in another order, the same for x and y. */
+/* Moves bit b of byte i of register k to bit k of byte i of register b. Codes change their order, in the same way for x and y. */
 INLINE void turn(v r[8]) {
 #pragma GCC unroll 3
   for (int s = 4; s > 0; s /= 2) {
-    const v mask = v_set(s == 4 ? 0x0F : s == 2 ? 0x33 : 0x55); /* bits without s */
+    const v mask = v_set(s == 4 ? 0x0F : s == 2 ? 0x33 : 0x55); /* positions whose number has bit s clear */
 #pragma GCC unroll 8
     for (int k = 0; k < 8; k++) {
       if (k & s) continue;
@@ -113,7 +115,7 @@ INLINE void turn(v r[8]) {
   }
 }
 
-/* Where two bits are 0, 1, 2, 3. */
+/* Masks of where two bits are 0, 1, 2 and 3. */
 INLINE void four(v is[4], v bit0, v bit1) {
   is[0] = v_neither(bit0, bit1);
   is[1] = v_without(bit0, bit1);
@@ -122,7 +124,7 @@ INLINE void four(v is[4], v bit0, v bit1) {
 }
 
 static void tally(uint64_t (*sums)[8], const uint8_t *x, const uint8_t *y, size_t n, const uint16_t asked[16]) {
-  v low[4][GROUPS], high[4][GROUPS], of_y[16][GROUPS]; /* codes of x by their lower and their upper two bits; of y */
+  v low[4][GROUPS], high[4][GROUPS], of_y[16][GROUPS]; /* codes of x by their lower and by their upper two bits; codes of y */
   (void)n;
   for (size_t g = 0; g < GROUPS; g += 2, x += 8 * W, y += 8 * W) {
     v p[8], q[8];
@@ -131,7 +133,7 @@ static void tally(uint64_t (*sums)[8], const uint8_t *x, const uint8_t *y, size_
     turn(p);
     turn(q);
 #pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) { /* of a byte */
+    for (size_t half = 0; half < 2; half++) { /* the lower and the upper halves of bytes */
       v l[4], h[4];
       four(l, p[4 * half], p[4 * half + 1]);
       four(h, p[4 * half + 2], p[4 * half + 3]);

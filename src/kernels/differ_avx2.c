@@ -22,9 +22,9 @@ static inline v v_first_halves(v a, v b) { return _mm256_unpacklo_epi64(a, b); }
 static inline v v_second_halves(v a, v b) { return _mm256_unpackhi_epi64(a, b); }
 static inline int v_any(v a) { return !_mm256_testz_si256(a, a); }
 static inline unsigned v_count_same(v a, v b) { return (unsigned)__builtin_popcount((unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b))); }
-/* a + 1 in bytes where b is not c. */
+/* a, with 1 added in the bytes in which b and c differ. */
 static inline v v_add_unless_same(v a, v b, v c) { return _mm256_add_epi8(a, _mm256_add_epi8(v_set(1), _mm256_cmpeq_epi8(b, c))); }
-/* Sixteen bytes a lane, from sets + 32 * set[0], 32 * set[apart] .. */
+/* Loads sixteen bytes for each lane, from sets + 32 * set[0], sets + 32 * set[apart] and so on. */
 static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(sets + 32 * (size_t)set[0]))),
                                  _mm_loadu_si128((const void *)(sets + 32 * (size_t)set[apart])), 1);
@@ -38,14 +38,14 @@ static inline v v_down(v a, int bits) { return _mm256_srli_epi16(a, bits); }
 static inline v v_select(v mask, v a, v b) { return v_xor(b, v_and(v_xor(a, b), mask)); }
 static inline v v_without(v a, v b) { return _mm256_andnot_si256(b, a); }
 static inline v v_neither(v a, v b) { return _mm256_andnot_si256(v_or(a, b), v_set(-1)); }
-/* Ones, counted in some parts of a register; up to 31 such counts added; added to eight numbers. */
+/* Counts set bits in parts of a register; adds up to 31 such counts; and adds them to eight numbers. */
 static inline v v_ones(v a) {
   const v ones = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
   return _mm256_add_epi8(v_look_up(ones, v_low(a)), v_look_up(ones, v_high(a)));
 }
 static inline v v_plus(v a, v b) { return _mm256_add_epi8(a, b); }
 static inline void v_add_to(uint64_t *sums, v a) { v_store(sums, _mm256_add_epi64(v_load(sums), _mm256_sad_epu8(a, _mm256_setzero_si256()))); }
-/* A byte for each eight, or for each sixteen. */
+/* Stores the sum of each eight bytes, or of each sixteen, as a byte. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   const v s = _mm256_sad_epu8(a, _mm256_setzero_si256());
   const __m128i two = _mm_packs_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1)); /* words 0, 2, 4, 6 */

@@ -22,9 +22,9 @@ static inline v v_first_halves(v a, v b) { return _mm512_unpacklo_epi64(a, b); }
 static inline v v_second_halves(v a, v b) { return _mm512_unpackhi_epi64(a, b); }
 static inline int v_any(v a) { return _mm512_test_epi64_mask(a, a) != 0; }
 static inline unsigned v_count_same(v a, v b) { return (unsigned)__builtin_popcountll(_mm512_cmpeq_epi8_mask(a, b)); }
-/* a + 1 in bytes where b is not c. */
+/* a, with 1 added in the bytes in which b and c differ. */
 static inline v v_add_unless_same(v a, v b, v c) { return _mm512_mask_add_epi8(a, _mm512_cmpneq_epi8_mask(b, c), a, v_set(1)); }
-/* Sixteen bytes a lane, from sets + 32 * set[0], 32 * set[apart] .. */
+/* Loads sixteen bytes for each lane, from sets + 32 * set[0], sets + 32 * set[apart] and so on. */
 static inline __m128i sixteen(const uint8_t *sets, unsigned set) { return _mm_loadu_si128((const void *)(sets + 32 * (size_t)set)); }
 static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) {
   const __m256i a = _mm256_inserti128_si256(_mm256_castsi128_si256(sixteen(sets, set[0])), sixteen(sets, set[apart]), 1);
@@ -40,11 +40,11 @@ static inline v v_down(v a, int bits) { return _mm512_srli_epi16(a, (unsigned)bi
 static inline v v_select(v mask, v a, v b) { return _mm512_ternarylogic_epi64(mask, a, b, 0xCA); }
 static inline v v_neither(v a, v b) { return _mm512_ternarylogic_epi64(a, b, b, 0x03); }
 static inline v v_without(v a, v b) { return _mm512_andnot_si512(b, a); }
-/* Ones, counted in some parts of a register; such counts added; added to eight numbers. */
+/* Counts set bits in parts of a register; adds such counts; and adds them to eight numbers. */
 static inline v v_ones(v a) { return _mm512_popcnt_epi64(a); }
 static inline v v_plus(v a, v b) { return _mm512_add_epi64(a, b); }
 static inline void v_add_to(uint64_t *sums, v a) { v_store(sums, _mm512_add_epi64(v_load(sums), a)); }
-/* A byte for each eight, or for each sixteen. */
+/* Stores the sum of each eight bytes, or of each sixteen, as a byte. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   const v s = _mm512_sad_epu8(a, _mm512_setzero_si512());
   if (eights)

@@ -21,7 +21,7 @@ static inline v v_first_halves(v a, v b) { return vcombine_u8(vget_low_u8(a), vg
 static inline v v_second_halves(v a, v b) { return vcombine_u8(vget_high_u8(a), vget_high_u8(b)); }
 static inline int v_any(v a) { return vmaxvq_u8(a) != 0; }
 static inline unsigned v_count_same(v a, v b) { return vaddvq_u8(vshrq_n_u8(vceqq_u8(a, b), 7)); }
-/* a + 1 in bytes where b is not c. */
+/* a, with 1 added in the bytes in which b and c differ. */
 static inline v v_add_unless_same(v a, v b, v c) { return vaddq_u8(a, vaddq_u8(v_set(1), vceqq_u8(b, c))); }
 static inline v v_sets(const uint8_t *sets, const uint16_t *set, int apart) { return (void)apart, vld1q_u8(sets + 32 * (size_t)set[0]); }
 static inline void v_store_zipped(uint8_t *p, v a, v b) { vst2q_u8(p, (uint8x16x2_t){{a, b}}); }
@@ -30,11 +30,11 @@ static inline v v_down(v a, int bits) { return vshlq_u8(a, vdupq_n_s8((int8_t)-b
 static inline v v_select(v mask, v a, v b) { return vbslq_u8(mask, a, b); }
 static inline v v_without(v a, v b) { return vbicq_u8(a, b); }
 static inline v v_neither(v a, v b) { return vmvnq_u8(vorrq_u8(a, b)); }
-/* Ones, counted in some parts of a register; up to 31 such counts added; added to eight numbers. */
+/* Counts set bits in parts of a register; adds up to 31 such counts; and adds them to eight numbers. */
 static inline v v_ones(v a) { return vcntq_u8(a); }
 static inline v v_plus(v a, v b) { return vaddq_u8(a, b); }
 static inline void v_add_to(uint64_t *sums, v a) { vst1q_u64(sums, vpadalq_u32(vld1q_u64(sums), vpaddlq_u16(vpaddlq_u8(a)))); }
-/* A byte for each eight, or for the sixteen. */
+/* Stores the sum of each eight bytes, or of all sixteen, as a byte. */
 static inline void v_store_sums(uint8_t *p, v a, int eights) {
   if (eights)
     p[0] = vaddv_u8(vget_low_u8(a)), p[1] = vaddv_u8(vget_high_u8(a));

@@ -1,4 +1,4 @@
-/* Decides which instruction sets may be used, by host, mask and environment, and holds the table of kernels. */
+/* Decides which instruction sets may be used, from the host, the caller's mask and the environment, and holds the table of kernels. */
 #include "kernels/dispatch.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "kernels/tile_state.h"
 #include "mxgold/isa.h"
 
-/* Best first. */
+/* The best instruction set comes first. */
 static const mx_kernels table[] = {
 #if defined(__x86_64__)
     {MX_ISA_AVX512, &mxi_stages_avx512, &mxi_values_avx512, mxi_encode_avx512, &mxi_bytes_avx512, mxi_input_avx512, mxi_turn_avx512,
@@ -41,7 +41,7 @@ static int has_f16c(void) {
 }
 #endif
 
-/* Everything that the Makefile lets a compiler use in files of that ISA. */
+/* Checks everything that the Makefile lets the compiler use in files of an ISA. */
 static uint32_t ask_host(void) {
   uint32_t has = 0;
 #if defined(__x86_64__)
@@ -60,13 +60,13 @@ static uint32_t ask_host(void) {
   return has;
 }
 
-/* Asked before main(), once: asking the processor costs a virtual machine microseconds. Nothing changes it later. */
+/* Found once, before main(), because asking the processor takes microseconds in a virtual machine. It does not change later. */
 static uint32_t host;
 static __attribute__((constructor)) void read_host(void) { host = ask_host(); }
 
 uint32_t mx_isa_host(void) { return host; }
 
-/* AVX-512 is all of AVX2 and more, and the kernels with tiles have it too. */
+/* Kernels for AVX-512 also use AVX2, and those with tiles also use AVX-512. */
 static uint32_t with_what_needs_it(uint32_t off) {
   if (off & MX_ISA_AVX2) off |= MX_ISA_AVX512;
   return off & MX_ISA_AVX512 ? off | MX_ISA_AMX : off;

@@ -1,4 +1,4 @@
-/* Declares the one table of kernels: an instruction set a row, an operation a column. */
+/* Declares the table of kernels, with a row for each instruction set and a column for each operation. */
 #ifndef MX_KERNELS_DISPATCH_H
 #define MX_KERNELS_DISPATCH_H
 
@@ -9,7 +9,7 @@
 #include "kernels/stages.h"
 #include "kernels/values.h"
 
-/* MX_KERNEL(column, type, what it does). Of the scalar row, a column that is NULL has its code in the driver of the operation. */
+/* MX_KERNEL(column, type, what it does). If a column is NULL in the scalar row, the driver of the operation has the scalar code. */
 #define MX_KERNEL_COLUMNS(MX_KERNEL)                                                                                                           \
   MX_KERNEL(stages, const mx_stage_kernels *, "quantize, tensor amax")                                                                         \
   MX_KERNEL(values, const mx_value_kernels *, "dequantize, decode_array")                                                                      \
@@ -21,13 +21,13 @@
   MX_KERNEL(differ, const mx_differ_kernels *, "diff")
 
 typedef struct mx_kernels {
-  uint32_t isa; /* MX_ISA_*, 0 of scalar code */
+  uint32_t isa; /* MX_ISA_*, or 0 for scalar code */
 #define MX_KERNEL(column, type, what) type column;
   MX_KERNEL_COLUMNS(MX_KERNEL)
 #undef MX_KERNEL
 } mx_kernels;
 
-/** The row of a call that may not use the ISAs `off` (mx_exec.isa_mask): the best of mx_isa_usable(off). Never NULL. */
+/** The row for a call that must not use the ISAs `off` (mx_exec.isa_mask): the best of mx_isa_usable(off). Never NULL. */
 const mx_kernels *mxi_kernels_for(uint32_t off);
 
 #endif

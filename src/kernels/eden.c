@@ -1,9 +1,9 @@
-/* Applies select=eden to a quantised matrix: groups of a row, read back from where their codes and scales were stored. */
+/* Applies select=eden to a quantised matrix, by reading groups of a row back from where their codes and scales were stored. */
 #include "kernels/block/eden.h"
 #include "kernels/job.h"
 #include "mxgold/layout.h"
 
-/* Codes of n elements of a row from column c on, one a byte. */
+/* The codes of n elements of a row from column c on, one to a byte. */
 static void codes_at(uint8_t *out, const mx_job *j, size_t row, size_t c, size_t n, size_t n_blocks) {
   const mx_plan *p = j->plan;
   const size_t whole = n_blocks * p->block_cols;

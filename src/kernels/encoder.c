@@ -56,7 +56,7 @@ mx_status mx_encoder_keys(mx_spec *spec, const char *preset, const char *format,
   return MX_OK;
 }
 
-/* Elements first, so that e4m3 is the signed one; then scales that an element has not named. */
+/* Element formats come first, so that e4m3 is the signed one, and then scale formats whose names no element format has. */
 static const mx_format *format_at(size_t index) {
   for (int i = 0; i < MX_ELEM_COUNT; i++)
     if (mx_elem_format(i)->bits <= 8 && index-- == 0) return mx_elem_format(i);
@@ -91,7 +91,7 @@ mx_status mx_encoder_format(const mx_format **out, const char *name, mx_error *e
 
 mx_status mx_encoder_init(mx_encoder *out, const mx_format *format, const mx_spec *spec, mx_error *err) {
   if (spec->elem_round == MX_ROUND_SCAN_X || spec->elem_round == MX_ROUND_SCAN_Y)
-    return mx_fail(err, MX_ERR_CONFLICT, "elem.round=scan_x, scan_y: they round elements of a block, expected a rounding of single values");
+    return mx_fail(err, MX_ERR_CONFLICT, "elem.round=scan_x and scan_y round elements of a block, expected a rounding of single values");
   *out = (mx_encoder){.format = format,
                       .how = mx_elem_encoding(spec),
                       .negative = spec->scale_negative,
@@ -100,8 +100,8 @@ mx_status mx_encoder_init(mx_encoder *out, const mx_format *format, const mx_spe
   return MX_OK;
 }
 
-/* A subnormal binary32 to e8m0 by its mantissa bits alone: m = x / 2^-126 is a fraction of a step from code 0 to 1. The same fraction above an even
- * code, less that code, rounds likewise, but ties stay down. */
+/* Encodes a subnormal binary32 as e8m0 by its mantissa bits alone: x / 2^-126 is the fraction of a step from code 0 to code 1. The same
+ * fraction above an even code rounds in the same way, except that ties stay down, and that code is then subtracted. */
 static uint8_t by_encoding(const mx_encoder *e, double x, uint32_t random) {
   mx_encoding how = e->how;
   if (how.round == MX_ROUND_RNA) how.round = MX_ROUND_RTZ_TIE;
@@ -122,10 +122,10 @@ uint8_t mx_encoder_code(const mx_encoder *e, float x, uint32_t random) {
   return e->format->sign_bits ? (uint8_t)mx_encode(e->format, y, &e->how, random) : unsigned_code(e, y, random);
 }
 
-/* Does mx_encode_array() give the codes, of x itself or of |x| in a format without a sign, except for a few values of such a format? */
+/* Whether mx_encode_array() gives the codes (of |x| for a format without a sign), except for a few values of a format without a sign. */
 static int is_plain(const mx_encoder *e) { return e->how.round != MX_ROUND_SR && !e->scale_exp && !e->scale_is_nan; }
 
-/* Those few values: negative ones and zeros under scale.negative=nan, and values that e8m0 rounds in its own way. */
+/* Those few values: negative numbers and zeros under scale.negative=nan, and values that e8m0 rounds in its own way. */
 static int is_special(const mx_encoder *e, float x) { return !((e->negative == MX_NEGATIVE_NAN ? x : fabsf(x)) >= 0x1p-126f); }
 
 static void run_plain(uint8_t *out, const float *x, size_t n, const mx_encoder *e) {
@@ -137,7 +137,7 @@ static void run_plain(uint8_t *out, const float *x, size_t n, const mx_encoder *
     const float *from = e->format->sign_bits ? x + i : magnitudes;
     if (from) mx_encode_array(out + i, from, here, e->format, &e->how, NULL);
     for (size_t k = 0; k < here && from != x + i; k++)
-      if (!from || is_special(e, x[i + k])) out[i + k] = mx_encoder_code(e, x[i + k], 0); /* !from: no memory */
+      if (!from || is_special(e, x[i + k])) out[i + k] = mx_encoder_code(e, x[i + k], 0); /* !from means that there was no memory */
   }
   free(magnitudes);
 }

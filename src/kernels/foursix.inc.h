@@ -1,7 +1,8 @@
-/* Computes select=foursix with one block a lane: both candidates' codes and errors, of which the better one is kept. Part of
+/* Computes select=foursix with a block in each lane: the codes and errors of both candidates, of which the better one is kept. Part of
  * stages.inc.h. SPEC 3.6. */
 
-/* W blocks of a piece, sixteen columns of each from c on, with a column a vector. The last block stands for those that are not there. */
+/* Loads sixteen columns of W blocks of a piece from column c on, each column into a vector. The last block stands in for blocks that do not
+ * exist. */
 INLINE void sixteen_columns(vf t[16], const mx_piece *p, size_t first, size_t c) {
   for (size_t k = 0; k < 16; k += W) {
     for (size_t i = 0; i < W; i++) {
@@ -12,7 +13,7 @@ INLINE void sixteen_columns(vf t[16], const mx_piece *p, size_t first, size_t c)
   }
 }
 
-/* The other way: sixteen numbers below 256 of each block to bytes. */
+/* The reverse: stores sixteen numbers below 256 of each block as bytes. */
 INLINE void store_columns(uint8_t *out, vf t[16], size_t n_blocks, size_t block, size_t first, size_t c) {
   for (size_t k = 0; k < 16; k += W) vf_transpose(t + k);
   for (size_t i = 0; i < W && first + i < n_blocks; i++) {
@@ -22,7 +23,7 @@ INLINE void store_columns(uint8_t *out, vf t[16], size_t n_blocks, size_t block,
   }
 }
 
-/* What a code is meant to be worth, before wrap_negzero wraps it: e2m1 without end. far: beyond 8 too. */
+/* The value that a code means before wrap_negzero wraps it: e2m1 with further exponents. far: y may lie beyond 8. */
 INLINE vf six_value(vf y, const mx_stage_encode *e, const int way, const int far) {
   const vi a = vi_min(magnitude_of(y), vi_set(e->big)), sign = vi_and(vf_bits(y), vi_set(INT32_MIN));
   vi m = way == MX_WAY_NEAREST ? nearest(a, e) : biased(a, sign, e);
@@ -38,12 +39,12 @@ INLINE vf six_value(vf y, const mx_stage_encode *e, const int way, const int far
   return vi_float(vi_or(bits, sign));
 }
 
-/* The value of a code of e2m1. */
+/* The value of an e2m1 code. */
 INLINE vf six_decoded(vi code, const mx_stage_encode *e) {
   return vi_float(vi_or(vf_bits(magnitude_value(vi_and(code, vi_set(7)), e)), vi_sll(vi_and(code, vi_set(8)), 28)));
 }
 
-/* The scaled value, as scale_by() makes it. */
+/* The scaled value, computed as in scale_by(). */
 INLINE vf six_scaled(vf x, const mx_stages *f, vf f0, vf f1) {
   vf y = f->pre != 0 ? vf_mul(x, vf_set(f->pre)) : x;
   if (f->form != MX_FORM_EXACT)
@@ -63,7 +64,7 @@ typedef struct six_sum {
 INLINE void six_count(six_sum *s, const mx_spec *how, size_t i, vf d) {
   const vf e = how->select_error == MX_SELECT_ERROR_MSE ? vf_mul(d, d) : vi_float(magnitude_of(d));
   if (how->select_error == MX_SELECT_ERROR_ABSMAX)
-    s->all = vf_blend(vf_eq(e, e), vf_max(e, s->all), e); /* a NaN stays: 0 * Inf of scale_first */
+    s->all = vf_blend(vf_eq(e, e), vf_max(e, s->all), e); /* a NaN, from 0 * Inf under scale_first, is kept */
   else if (how->select_sum == MX_SELECT_SUM_TORCH16)
     s->lanes[i % 8] = i < 8 ? e : vf_add(s->lanes[i % 8], e);
   else
@@ -77,7 +78,8 @@ INLINE vf six_total(const six_sum *s, const mx_spec *how) {
   return sum;
 }
 
-/* Codes of W blocks under one candidate, and its error. SIX_PLAIN: x by factors, no wrapping, encoded once; SIX_WRAPS: the same but for wrapping. */
+/* The codes of W blocks under one candidate, and its error. SIX_PLAIN: x times factors, without wrapping, encoded once; SIX_WRAPS: the same
+ * with wrapping. */
 enum { SIX_ANY, SIX_PLAIN, SIX_WRAPS };
 INLINE vf six_candidate(vi *codes, const mx_stages *f, const mx_piece *p, const vf *x, size_t first, const int way, const int form,
                         const int plainly) {

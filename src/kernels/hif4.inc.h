@@ -1,25 +1,26 @@
-/* Computes scale.rule=hif4 with one block of 64 a lane. Part of stages.inc.h. SPEC 3.9. */
+/* Computes scale.rule=hif4 with a block of 64 in each lane. Part of stages.inc.h. SPEC 3.9. */
 
-/* |x| * r rounded down in binary32: comparing it with numbers of few bits, or rounding it half up to such numbers, gives the same result as the exact
- * product. */
+/* |x| * r rounded down in binary32. Comparing it with numbers of few bits, or rounding it half up to such numbers, gives the same result as
+ * with the exact product. */
 INLINE vf product_down(vf x, vf r) {
   const vf p = vf_mul(x, r);
   return vi_float(vi_sub(vf_bits(p), vi_blend(vf_lt(vf_fma(x, r, vf_sub(vf_set(0), p)), vf_set(0)), vi_set(1), vi_set(0))));
 }
 
-/* Nearest bfloat16 of a positive product. */
+/* The nearest bfloat16 of a positive product. */
 INLINE vf product_bf16(vf x, vf r) {
   const vf p = product_down(x, r);
   const vm cut = vf_lt(vf_set(0), vf_fma(x, r, vf_sub(vf_set(0), p)));
   return to_dtype(vi_float(vi_or(vf_bits(p), vi_blend(cut, vi_set(1), vi_set(0)))), MX_INPUT_DTYPE_BFLOAT16);
 }
 
-/* Codes a byte, scales and three bytes of levels of up to W blocks that begin at p->x; p->odd says which of them are not ordinary. */
+/* Computes the codes, one to a byte, the scales and the three bytes of levels of up to W blocks from p->x on; p->odd says which are not
+ * ordinary. */
 INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_piece *p, size_t first) {
   enum { EMIN = 127 - 48 };
   const vi one = vi_set(1), zero = vi_set(0);
   vf x[64], column[16];
-  vi high[8], codes[16]; /* largest of eight */
+  vi high[8], codes[16]; /* high: the largest of eight elements */
   for (size_t c = 0; c < 64; c += 16) sixteen_columns(x + c, p, first, c);
   vi four[16], most = zero;
   for (int g = 0; g < 16; g++) {
@@ -42,7 +43,7 @@ INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_pie
     up = vi_set(1 << 20);
     break;
   case MX_SCALE_ROUND_SR:
-    up = vi_srl(vi_load(p->wide + first), 11); /* 24 random bits against eight of a mantissa: the last three never decide */
+    up = vi_srl(vi_load(p->wide + first), 11); /* 24 random bits for eight bits of a mantissa, of which the last three never decide */
     break;
   default:
     up = vi_add(vi_set((1 << 20) - 1), vi_and(vi_srl(v, 21), one));
@@ -54,8 +55,8 @@ INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_pie
   const vf r = to_dtype(vf_div(vf_set(1), s), MX_INPUT_DTYPE_BFLOAT16);
   vi level[3] = {zero, zero, zero};
   for (int g = 0; g < 16; g++) {
-    const vm two = vi_gt(vf_bits(product_down(vi_float(high[g / 2]), r)), vi_set((129 << 23) - 1)); /* 4 and more */
-    const vi down = vi_blend(two, vi_set(1 << 23), zero);                                           /* halves */
+    const vm two = vi_gt(vf_bits(product_down(vi_float(high[g / 2]), r)), vi_set((129 << 23) - 1)); /* 4 or more */
+    const vi down = vi_blend(two, vi_set(1 << 23), zero);                                           /* halves the value */
     const vi rest = vi_sub(vf_bits(product_down(vi_float(four[g]), r)), down);
     const vm three = vi_gt(rest, vi_set((128 << 23) - 1));
     const vi downs = vi_add(down, vi_blend(three, vi_set(1 << 23), zero));
@@ -63,7 +64,7 @@ INLINE void hif4_blocks(uint8_t *out, uint8_t *micro, const mx_stages *f, mx_pie
     level[1 + g / 8] = vi_or(level[1 + g / 8], vi_blend(three, vi_set(1 << (g % 8)), zero));
     for (int k = 0; k < 4; k++) {
       const vf at = x[4 * g + k], y = product_down(vi_float(magnitude_of(at)), r);
-      const vi least = vi_min(magnitude_of(at), one); /* what is not zero stays so, still far below a half */
+      const vi least = vi_min(magnitude_of(at), one); /* a nonzero number stays nonzero, but far below one half */
       const vi halved = vi_max(vi_sub(vf_bits(y), downs), least);
       codes[4 * (g % 4) + k] = code_of(vi_float(vi_or(halved, vi_and(vf_bits(at), vi_set(INT32_MIN)))), zero, &f->elem, MX_WAY_BIASED);
     }

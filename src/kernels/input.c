@@ -73,7 +73,7 @@ static void rotate(float *t, const mx_input *in) {
       t[i] = a + b;
       t[i + stride] = a - b;
     }
-  for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * in->factor; /* one NaN, whatever the machine's */
+  for (unsigned i = 0; i < size; i++) t[i] = isnan(t[i]) ? NAN : t[i] * in->factor; /* the same NaN on every machine */
 }
 
 void mxi_input_scalar(float *out, const float *x, size_t n, const mx_input *in) {

@@ -1,4 +1,4 @@
-/* Declares what a spec asks of its input (SPEC 3.2 steps 1 to 3), prepared once a call: rounded to a type, flushed, rotated. */
+/* Declares what a spec does to its input (SPEC 3.2 steps 1 to 3), prepared once per call: round to a type, flush, rotate. */
 #ifndef MX_KERNELS_INPUT_H
 #define MX_KERNELS_INPUT_H
 
@@ -9,28 +9,29 @@
 enum { MX_HAD_MOST = 1024 };
 
 typedef struct mx_input {
-  int dtype, flush;           /* MX_INPUT_DTYPE_*, 0 or 1 */
-  unsigned had_size;          /* 0: no rotation */
-  float factor;               /* rnd(1 / sqrt(had_size)) */
-  int signs;                  /* is any of them flipped? */
-  uint32_t sign[MX_HAD_MOST]; /* the sign bit of each element of a tile to be flipped; tiles of less than 16 repeat up to there */
+  int dtype, flush;  /* MX_INPUT_DTYPE_*, 0 or 1 */
+  unsigned had_size; /* 0: no rotation */
+  float factor;      /* rnd(1 / sqrt(had_size)) */
+  int signs;         /* 1: some sign is flipped */
+  uint32_t
+      sign[MX_HAD_MOST]; /* the sign bit for each element of a tile that is flipped; tiles of fewer than 16 elements are repeated up to 16 */
 } mx_input;
 
-/** Values of a row from a column that starts a tile, changed as `in` says; out may be x. A short last tile is filled with +0, its first elements
- *  alone are stored. */
+/** Changes the values of a row, from a column that starts a tile, as `in` says; out may be x. A short last tile is filled up with +0, and
+ *  only its own elements are stored. */
 typedef void mx_input_kernel(float *out, const float *x, size_t n, const mx_input *in);
 mx_input_kernel mxi_input_scalar, mxi_input_avx2, mxi_input_avx512, mxi_input_neon;
 
-/** The transpose of [n_cols][n_rows] values, row stride ld, as [n_rows][n_cols], row stride ld_out. */
+/** Transposes [n_cols][n_rows] values with row stride ld into [n_rows][n_cols] with row stride ld_out. */
 typedef void mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols);
 mx_turn_kernel mxi_turn_scalar, mxi_turn_avx2, mxi_turn_avx512, mxi_turn_neon;
 
-/** binary32 values of n bfloat16 or binary16 numbers (MX_INPUT_DTYPE_*); a NaN keeps its payload. */
+/** Widens n bfloat16 or binary16 numbers (MX_INPUT_DTYPE_*) to binary32; a NaN keeps its payload. */
 typedef void mx_widen_kernel(float *out, const uint16_t *x, size_t n, int dtype);
 mx_widen_kernel mxi_widen_scalar, mxi_widen_avx2, mxi_widen_avx512, mxi_widen_neon;
 
 void mxi_input_init(mx_input *out, const mx_spec *spec);
-/** A rotation alone; sign MX_HAD_SIGN_*. */
+/** Prepares only a rotation; sign: MX_HAD_SIGN_*. */
 void mxi_input_rotation(mx_input *out, unsigned size, int sign, const uint8_t *signs, uint64_t seed);
 
 #endif

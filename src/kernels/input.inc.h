@@ -1,24 +1,24 @@
-/* Rounds, flushes and rotates rows, written once over the lanes of vectors_*.h. The including file names it in KERNEL, and that of a transpose in
- * TURN, that of 16-bit inputs in WIDEN. */
+/* Rounds, flushes and rotates rows over the lanes of vectors_*.h. The including file gives the names of the kernels: KERNEL, TURN for the
+ * transpose, and WIDEN for 16-bit inputs. */
 #include <float.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { PART = 128, AHEAD = 32 }; /* elements whose butterflies stay in registers; rows that a transpose asks memory for in advance */
+enum { PART = 128, AHEAD = 32 }; /* PART: elements whose butterflies stay in registers; AHEAD: rows that a transpose prefetches */
 
 INLINE vi magnitude_of(vi bits) { return vi_and(bits, vi_set(0x7FFFFFFF)); }
 
-/* Nearest bfloat16 or binary16 of any number; a NaN stays. */
+/* Rounds any number to the nearest bfloat16 or binary16; a NaN stays. */
 INLINE vi rounded(vi bits, const int dtype) {
   const vi a = magnitude_of(bits), inf = vi_set(0x7F800000);
   vi r;
   if (dtype == MX_INPUT_DTYPE_BFLOAT16)
     r = vi_and(vi_add(bits, vi_add(vi_and(vi_srl(bits, 16), vi_set(1)), vi_set(0x7FFF))), vi_set((int32_t)0xFFFF0000));
-  else { /* the power of two whose last place is that of binary16 */
+  else { /* adds the power of two whose last place is that of binary16 */
     const vi magic = vi_add(vi_and(vi_max(vi_min(a, vi_set(143 << 23)), vi_set(113 << 23)), inf), vi_set(13 << 23));
     const vi m = vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic)));
-    r = vi_or(vi_blend(vi_gt(a, vi_set(0x477FEFFF)), inf, m), vi_and(bits, vi_set(INT32_MIN))); /* from 65520 on */
+    r = vi_or(vi_blend(vi_gt(a, vi_set(0x477FEFFF)), inf, m), vi_and(bits, vi_set(INT32_MIN))); /* Inf from 65520 on */
   }
   return vi_blend(vi_gt(a, inf), bits, r);
 }
@@ -38,7 +38,8 @@ INLINE vf finished(vf t, vf factor) {
 #endif
 }
 
-/* The stages of strides 1 .. size / 2 of n elements that fit into registers; last: the tile is done then. n is size, or W for smaller tiles. */
+/* Does the stages with strides 1 .. size / 2 on n elements that fit into registers; last: the tile is then complete. n is size, or W for
+ * smaller tiles. */
 INLINE void butterflies(float *out, const float *x, const uint32_t *sign, float factor, const unsigned size, const int dtype, const int flush,
                         const int last, const int signs) {
   enum { MOST = PART / W };
@@ -69,7 +70,7 @@ INLINE void butterflies(float *out, const float *x, const uint32_t *sign, float 
   for (int k = 0; k < count; k++) vf_store(out + k * W, last ? finished(t[k], vf_set(factor)) : t[k]);
 }
 
-/* Whole tiles of at most PART elements, or whole vectors of smaller ones. */
+/* Does whole tiles of at most PART elements, or whole vectors of smaller tiles. */
 INLINE void small_tiles(float *out, const float *x, size_t n, const mx_input *in, const unsigned size, const int dtype, const int flush) {
   const size_t step = size > W ? size : W;
   if (in->signs)
@@ -78,7 +79,7 @@ INLINE void small_tiles(float *out, const float *x, size_t n, const mx_input *in
     for (size_t i = 0; i < n; i += step) butterflies(out + i, x + i, in->sign, in->factor, size, dtype, flush, 1, 0);
 }
 
-/* One tile of more. */
+/* Does one tile of more than PART elements. */
 static void large_tile(float *t, const mx_input *in) {
   const vf factor = vf_set(in->factor);
   for (unsigned i = 0; i < in->had_size; i += PART) butterflies(t + i, t + i, in->sign + i, in->factor, PART, MX_INPUT_DTYPE_FLOAT32, 0, 0, 1);
@@ -96,7 +97,7 @@ INLINE void changed(float *out, const float *x, size_t n, const int dtype, const
   for (size_t i = 0; i < n; i += W) vi_store(out + i, taken(x + i, dtype, flush));
 }
 
-/* n is a number of whole tiles and vectors. */
+/* Does n elements, which are whole tiles and whole vectors. */
 INLINE void typed(float *out, const float *x, size_t n, const mx_input *in, const int dtype, const int flush) {
   switch (in->had_size) {
   case 0:
@@ -132,7 +133,7 @@ INLINE void typed(float *out, const float *x, size_t n, const mx_input *in, cons
 static void whole(float *out, const float *x, size_t n, const mx_input *in) {
   if (in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush)
     typed(out, x, n, in, MX_INPUT_DTYPE_FLOAT32, 0);
-  else { /* two steps: the rotation is then one of binary32 */
+  else { /* in two steps, so that the rotation is one of binary32 */
     if (in->dtype == MX_INPUT_DTYPE_FLOAT32)
       changed(out, x, n, MX_INPUT_DTYPE_FLOAT32, 1);
     else if (in->dtype == MX_INPUT_DTYPE_BFLOAT16 && !in->flush)
@@ -176,7 +177,7 @@ void TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, s
 INLINE vi widened(vi half, const int dtype) {
   if (dtype == MX_INPUT_DTYPE_BFLOAT16) return vi_sll(half, 16);
   const vi sign = vi_sll(vi_and(half, vi_set(0x8000)), 16), mag = vi_sll(vi_and(half, vi_set(0x7FFF)), 13);
-  const vf small = vf_sub(vi_float(vi_add(mag, vi_set(113 << 23))), vf_set(0x1p-14f)); /* subnormals: 2^-14 in front, and taken off again */
+  const vf small = vf_sub(vi_float(vi_add(mag, vi_set(113 << 23))), vf_set(0x1p-14f)); /* subnormals: 2^-14 is added and subtracted again */
   const vi normal = vi_add(mag, vi_set(112 << 23)), special = vi_add(mag, vi_set(224 << 23));
   vi bits = vi_blend(vi_gt(vi_set(1 << 23), mag), magnitude_of(vf_bits(small)), normal);
   bits = vi_blend(vi_gt(mag, vi_set((31 << 23) - 1)), special, bits);

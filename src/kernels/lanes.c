@@ -1,4 +1,4 @@
-/* Works out the numbers of the vector encoders from a format and a rounding. What is special comes from mx_encode itself. */
+/* Computes the numbers that vector encoders need from a format and a rounding. The codes of special values come from mx_encode itself. */
 #include "kernels/lanes.h"
 
 #include <float.h>
@@ -6,7 +6,7 @@
 
 int mxi_lanes_init(mx_lanes *out, const mx_format *f, const mx_encoding *how) {
   if (f->kind == MX_KIND_NONE || f->bits > 16 || f->man_bits > 12) return 0;
-  if (f->kind == MX_KIND_INT && (!f->man_bits || !f->sign_bits)) return 0; /* operands of matrix units: whole numbers */
+  if (f->kind == MX_KIND_INT && (!f->man_bits || !f->sign_bits)) return 0; /* whole numbers, which are operands of matrix units */
   if (how->round < MX_ROUND_RNE || how->round > MX_ROUND_RTN || how->overflow == MX_OVERFLOW_WRAP_NEGZERO) return 0;
   const int emin = f->kind == MX_KIND_INT ? 127 : f->kind == MX_KIND_EXP ? 127 - f->bias : 128 - f->bias;
   const int32_t top = f->sign_bits ? 1 << (f->bits - 1) : 0;

@@ -1,4 +1,4 @@
-/* Declares encoding in vectors: the numbers by which integer arithmetic on binary32 bits gives a format's codes. */
+/* Declares the numbers with which integer arithmetic on binary32 bits gives the codes of a format, for encoding in vectors. */
 #ifndef MX_KERNELS_LANES_H
 #define MX_KERNELS_LANES_H
 
@@ -7,19 +7,19 @@
 /* |x| with exponent field e and 24-bit significand s has the code
  *   (max(e - emin, 0) << man) + (s rounded to a multiple of 2^shift) / 2^shift,  shift = 23 - man + max(emin - e, 0). */
 typedef struct mx_lanes {
-  int32_t emin, man; /* exponent field of the smallest normal; mantissa bits */
+  int32_t emin, man; /* the exponent field of the smallest normal number; mantissa bits */
   int32_t round;     /* MX_ROUND_RNE .. MX_ROUND_RTN */
   int32_t max_code;  /* larger magnitudes become over */
-  int32_t over[2];   /* whole codes, [1] of negative values */
+  int32_t over[2];   /* complete codes; [1] for negative values */
   int32_t inf[2], nan[2];
-  int32_t zero[2], tiny[2]; /* of +0 and -0; of what rounds to zero */
-  int32_t sign;             /* sign bit of a code, 0 for none */
+  int32_t zero[2], tiny[2]; /* codes of +0 and -0, and of what rounds to zero */
+  int32_t sign;             /* the sign bit of a code, or 0 */
   int32_t negate;           /* two's complement */
   int32_t fixed;            /* the step is the same everywhere: INT */
   int32_t flush;            /* exponent fields below this give zero */
-  int32_t plain;            /* nearest, saturating, -0 kept; at most eight bits and not a mantissa of none */
+  int32_t plain;            /* to nearest, saturating, keeping -0; at most eight bits, with a mantissa */
   float most;               /* largest value */
-  int32_t exp, low;         /* EXP; low: binary32 subnormals are not all alike */
+  int32_t exp, low;         /* exp: kind EXP; low: binary32 subnormals do not all have the same code */
 } mx_lanes;
 
 /** Returns 0 if this encoding needs the scalar path. */

@@ -1,4 +1,4 @@
-/* Computes Philox4x32-10 of many counters side by side. Part of stages.inc.h. */
+/* Computes Philox4x32-10 for many counters side by side. Part of stages.inc.h. */
 
 enum { PHILOX_M0 = (int32_t)0xD2511F53, PHILOX_M1 = (int32_t)0xCD9E8D57, PHILOX_K0 = (int32_t)0x9E3779B9, PHILOX_K1 = (int32_t)0xBB67AE85 };
 
@@ -19,8 +19,8 @@ static philox_keys keys_of(uint64_t seed) {
 #ifdef vi_mul_even
 enum { GROUPS = 4, AT_ONCE = GROUPS * 2 * W }; /* groups whose chains of operations overlap */
 
-/* W / 2 counters a group, each in the low half of 64 bits: only those are multiplied, so that what stands above does no harm. Two rounds know half
- * of their numbers before. */
+/* Each group has W / 2 counters in the low halves of 64 bits. Only these halves are multiplied, so the upper ones do not matter. In the
+ * first two rounds half of the numbers are known in advance. */
 INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
   const vi m0 = vi_set(PHILOX_M0), m1 = vi_set(PHILOX_M1);
   const uint32_t(*k)[2] = keys->k;
@@ -52,7 +52,7 @@ INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
 #else
 enum { AT_ONCE = 4 * W };
 
-/* W counters. */
+/* Each group has W counters. */
 INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
   const vi m0 = vi_set(PHILOX_M0), m1 = vi_set(PHILOX_M1);
   vi c[4] = {vi_add(vi_set((int32_t)(uint32_t)block), vi_iota()), vi_set((int32_t)(block >> 32)), vi_set(MX_STREAM_ELEMENT), vi_set(0)};
@@ -70,7 +70,7 @@ INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
 }
 #endif
 
-/* first is a multiple of 4. */
+/* Draws n random words; first is a multiple of 4. */
 static void random_words(uint32_t *out, uint64_t seed, uint64_t first, size_t n) {
   const philox_keys keys = keys_of(seed);
   size_t i = 0;

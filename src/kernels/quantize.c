@@ -1,4 +1,4 @@
-/* Quantises a matrix: the driver over bands of rows. SPEC 3.2. */
+/* Quantises a matrix by dividing it into items that threads take. SPEC 3.2. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,19 +10,19 @@
 #include "kernels/job.h"
 #include "kernels/threads.h"
 
-/* Of a call that quantises so many values. */
+/* How many threads a call gets. */
 static int threads_of(const mx_job *j, const mx_exec *exec) {
   return mx_threads(exec, j->plan->rows * j->plan->cols, j->kernels && j->stages->usable ? MX_THREAD_VALUES : MX_THREAD_SCALAR);
 }
 
 static size_t divided_up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
-/* How a call is cut into items that threads take: rows of a matrix and columns of them, and what is held of them at a time. */
+/* How a call is cut into items that threads take, in rows and columns, and how much of an item is held at a time. */
 typedef struct cut {
   enum { BY_ROWS, BY_BANDS, BY_TILES } how;
-  size_t rows, cols;      /* of an item */
-  size_t piece;           /* columns that are loaded at a time; a whole number of blocks and rotated tiles, or all */
-  size_t downs, acrosses; /* items */
+  size_t rows, cols;      /* in an item */
+  size_t piece;           /* columns loaded at a time: whole blocks and whole rotated tiles, or all */
+  size_t downs, acrosses; /* how many items */
   int direct;
 } cut;
 
@@ -61,7 +61,7 @@ static cut cut_of(const mx_job *j) {
   return c;
 }
 
-/* An item of rows: pieces of them, each row of a piece in turn. */
+/* Does an item of rows, piece by piece, and each row of a piece in turn. */
 static void run_rows(mx_job *j, const cut *c, size_t first, size_t n, float *room, const mx_scratch *mine) {
   const mx_source *src = j->src;
   const size_t cols = j->plan->cols, block = j->plan->block_cols, tiles = divided_up(cols, block);
@@ -125,7 +125,7 @@ static void run_item(mx_job *j, const cut *c, size_t down, size_t across, float 
 static mx_status run(mx_job *j, const mx_exec *exec) {
   const mx_plan *p = j->plan;
   const cut c = cut_of(j);
-  if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the others write every byte */
+  if (c.how == BY_TILES) memset(j->out->codes, 0, j->out->rows * j->out->code_stride); /* the other ways write every byte */
   const size_t of_item = c.rows * c.cols, chunk = of_item && of_item < 1 << 14 ? (1 << 14) / of_item : 1;
   int failed = 0;
   mx_workspace *from = exec ? exec->workspace : NULL;
@@ -171,7 +171,7 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
       if (!direct) mxi_rows_load(row, src->cols, src, r, 1, 0, src->cols);
       const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
       const int32_t bits = kernels ? kernels->amax(x, src->cols) : INT32_MAX;
-      if (bits < 0x7F800000) { /* numbers alone; the rules for the others stand below */
+      if (bits < 0x7F800000) { /* only numbers; NaN and Inf are handled below */
         float a;
         memcpy(&a, &bits, sizeof a);
         if (a > largest) largest = a;
@@ -200,25 +200,25 @@ static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_st
   return s;
 }
 
-/* A call's plan and job. out is to be of the size that the spec asks. */
+/* The plan and the job of a call. out must have the size that the spec requires. */
 typedef struct call {
   mx_plan plan;
   mx_stages stages, flat;
   mx_job job;
-  float amax; /* of the tensor, where the plan needs it */
+  float amax; /* of the tensor, if the plan needs it */
 } call;
 
 static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
   mx_status status = mxi_plan_init(&c->plan, spec, src->rows, src->cols, err);
   if (status) return status;
   if (spec->elem_round == MX_ROUND_SR && spec->sr_source == MX_SR_SOURCE_GIVEN && !spec->given_bits)
-    return mx_fail(err, MX_ERR_ARG, "sr.source=given, but no bits are given");
+    return mx_fail(err, MX_ERR_ARG, "sr.source=given needs random bits, but none are given");
   mx_tensor want;
   status = mx_tensor_layout(&want, src->rows, src->cols, spec);
   if (status) return mx_fail(err, status, "a matrix of %zu x %zu is too large", src->rows, src->cols);
   if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols ||
       out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
-    return mx_fail(err, MX_ERR_SHAPE, "the output is not of the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
+    return mx_fail(err, MX_ERR_SHAPE, "the output does not have the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
   float amax = exec && exec->amax_known ? exec->amax : 0;
   if (mxi_plan_needs_amax(&c->plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
     return mx_fail(err, status, "no memory for a row");
@@ -256,9 +256,13 @@ static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *s
 
 /* ---- both directions ---- */
 
-enum { TILE = 256, TILE_LINES = 64 }; /* a tile of the source is copied: rows that are a power of two apart share few places of a cache */
+enum {
+  TILE = 256,
+  TILE_LINES = 64
+}; /* tiles of the source are copied, since rows that are a power of two apart compete for few places of a cache */
 
-/* Rows [r, r + n) of the source, columns [c, c + m): blocks along its rows, then along its columns. room: side * (side + TILE_LINES) values. */
+/* Quantises rows [r, r + n) and columns [c, c + m) of the source, first blocks along its rows, then along its columns. room: side * (side +
+ * TILE_LINES) values. */
 static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, size_t side, float *room, const mx_scratch *mine) {
   const mx_source *x = a->src;
   const int direct = mxi_rows_direct(x);
@@ -328,7 +332,8 @@ static int is_16(int type) { return type == MX_INPUT_DTYPE_BFLOAT16 || type == M
 
 mx_status mx_quantize_16(mx_tensor *out, const uint16_t *src, int type, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
                          const mx_exec *exec, mx_error *err) {
-  if (!out || !spec || (!src && rows && cols) || !is_16(type)) return mx_fail(err, MX_ERR_ARG, "NULL argument or no type of 16 bits");
+  if (!out || !spec || (!src && rows && cols) || !is_16(type))
+    return mx_fail(err, MX_ERR_ARG, "NULL argument or a type that does not have 16 bits");
   if (ld < cols) return mx_fail(err, MX_ERR_SHAPE, "row stride %zu, expected at least %zu", ld, cols);
   const mx_source source = source_of_16(src, type, ld, rows, cols, spec, exec);
   return quantize(out, &source, spec, exec, err);
@@ -350,7 +355,7 @@ mx_status mx_quantize_transposed(mx_tensor *out, const float *src, size_t rows, 
   return quantize(out, &source, spec, exec, err);
 }
 
-/* Do both take the same maximum of the tensor? A rotation along the other axis has another. */
+/* Whether both specs take the same maximum of the tensor, which they do not if one rotates along the other axis. */
 static int same_amax(const mx_spec *a, const mx_spec *b) {
   return !a->had_size && !b->had_size && a->flush == b->flush && a->input_dtype == b->input_dtype && a->scale_nan == b->scale_nan &&
          a->scale_inf == b->scale_inf;
@@ -405,7 +410,7 @@ mx_status mx_tensor_scale(float *out, float amax, const mx_spec *spec) {
 
 const char *mx_tensor_store_name(const mx_spec *s) {
   if (s->tensor_norm == MX_TENSOR_NORM_NONE) return "none";
-  const char *name = mx_chain_row(s->chain)->store; /* A, a divisor S or a multiplier T; the exact chain has none */
+  const char *name = mx_chain_row(s->chain)->store; /* A, a divisor S or a multiplier T; the exact chain has none of them */
   if (s->chain == MX_CHAIN_EXACT)
     return s->tensor_store == MX_TENSOR_STORE_AMAX ? "amax" : s->tensor_store == MX_TENSOR_STORE_DIVISOR ? "divisor" : "scale";
   return *name == 'A' ? "amax" : *name == 'S' ? "divisor" : "scale";

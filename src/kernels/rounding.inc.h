@@ -1,6 +1,6 @@
-/* Rounds magnitudes to a format in lanes of vectors: codes under each rounding, and the values of codes. Part of stages.inc.h. */
+/* Rounds magnitudes to a format in lanes: finds codes under each rounding, and the values of codes. Part of stages.inc.h. */
 
-/* The sum with the power of two whose last place is one step of the format rounds to that step, ties to even. */
+/* Adding the power of two whose last place is one step of the format rounds to that step, ties to even. */
 INLINE vi nearest(vi a, const mx_stage_encode *e) {
   const int up = 23 - e->man_bits;
   const vi exponent = vi_and(vi_max(a, vi_set(e->min_normal)), vi_set(0x7F800000)), magic = vi_add(exponent, vi_set(up << 23));
@@ -46,7 +46,8 @@ INLINE vi biased(vi a, vi negative, const mx_stage_encode *e) {
   return vi_add(s.base, vi_srlv(vi_add(s.significand, add), sh));
 }
 
-/* For random integers that end above the last bit of a number, and numbers that are not subnormal in binary32 (those give 0 anyway). */
+/* For random integers whose last bit is above the last bit of the number, and numbers that are not subnormal in binary32 (those give 0
+ * anyway). */
 INLINE vi stochastic_simply(vi a, vi word, const mx_stage_encode *e) {
   const int fast = e->sr_mode == MX_SR_FAST, keep = e->sr_bits + fast;
   const vi above = vi_sub(vi_srl(a, 23), vi_set(e->min_normal >> 23)), normal = vi_max(above, vi_set(0));
@@ -73,7 +74,7 @@ INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
       const vi low = vi_sub(rest, vi_sllv(d, drop)), middle = vi_sllv(one, vi_sub(drop, one));
       const vi odd = vi_and(d, one), tie_up = e->sr_mode == MX_SR_ODD ? vi_sub(one, odd) : odd;
       const vm more = vm_and(vi_gt(drop, none), vi_gt(vi_add(vi_add(low, low), tie_up), vi_add(middle, middle)));
-      /* from drop = 32 on the rest is less than a quarter of a unit; 2^drop does not fit */
+      /* from drop = 32 on the rest is below a quarter of a unit, and 2^drop would not fit */
       d = vi_add(d, vi_blend(vm_and(more, vi_gt(vi_set(30), drop)), one, none));
     }
     sum = vi_add(d, b);
@@ -81,34 +82,36 @@ INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
   return vi_add(s.base, vi_add(steps, vi_srl(sum, keep)));
 }
 
-/* The same of MX_PLAIN_*. */
+/* The complete code under MX_PLAIN_*. */
 INLINE vi plain_code(vf y, const mx_stage_encode *e, const int plain) {
   if (plain == MX_PLAIN_DROP) y = vf_add(y, vf_set(0)); /* -0 + 0 is +0 */
   const vi bits = vf_bits(y), a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e->big));
   return vi_or(vi_min(nearest(a, e), vi_set(e->max_code)), vi_srl(vi_and(bits, vi_set(INT32_MIN)), e->sign_shift));
 }
 
-/* Nearest bfloat16 or binary16 of an ordinary y, subnormals of the type among them. */
+/* Rounds an ordinary y to the nearest bfloat16 or binary16, subnormals of the type included. */
 INLINE vf to_dtype(vf y, int dtype) {
   const vi bits = vf_bits(y), one = vi_set(1);
   if (dtype == MX_INPUT_DTYPE_BFLOAT16) {
-    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF)); /* a NaN of 0 / 0 or 0 * Inf stays one */
+    const vi up = vi_add(vi_and(vi_srl(bits, 16), one), vi_set(0x7FFF)); /* a NaN from 0 / 0 or 0 * Inf stays a NaN */
     return vi_float(vi_and(vi_add(bits, up), vi_set((int32_t)0xFFFF0000)));
   }
-  const vi a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(160 << 23)), sign = vi_and(bits, vi_set(INT32_MIN)); /* far beyond 2^16 */
+  const vi a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(160 << 23)),
+           sign = vi_and(bits, vi_set(INT32_MIN)); /* the limit is far beyond 2^16 */
   const vi magic = vi_add(vi_and(vi_max(a, vi_set(113 << 23)), vi_set(0x7F800000)), vi_set(13 << 23));
   const vi rounded = vi_or(vf_bits(vf_sub(vf_add(vi_float(a), vi_float(magic)), vi_float(magic))), sign);
   return vi_float(vi_blend(vi_gt(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(0x7F800000)), bits, rounded));
 }
 
-/* What a magnitude past the largest wraps to (elem.overflow=wrap_negzero): on in the steps of the last binade, through bfloat16, and cut. */
+/* What a magnitude past the largest wraps to (elem.overflow=wrap_negzero): it is rounded in the steps of the last binade and to bfloat16,
+ * and then cut. */
 INLINE vi wrapped(vi a, const mx_stage_encode *e) {
   const vf grid = vf_set(e->wrap_grid), y = vi_float(a), on = vf_blend(vf_lt(y, grid), vf_sub(vf_add(y, grid), grid), y);
   const vi bits = vi_sub(vf_bits(to_dtype(on, MX_INPUT_DTYPE_BFLOAT16)), vi_set(e->min_normal - (1 << 23)));
   return vi_and(vi_srl(bits, 23 - e->man_bits), vi_set(e->wrap));
 }
 
-/* Code of y with its sign. word: random bits. */
+/* The code of y with its sign. word: random bits. */
 INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
   const vi bits = vf_bits(y), zero = vi_set(0), top = vi_set(INT32_MIN);
   vi a = vi_and(bits, vi_set(0x7FFFFFFF)), sign = vi_and(bits, top);
@@ -142,16 +145,16 @@ INLINE vi code_of(vf y, vi word, const mx_stage_encode *e, int way) {
   return e->wrap ? vi_blend(vi_gt(unbounded, vi_set(e->max_code)), past, code) : code;
 }
 
-/* The value of a magnitude's code. */
+/* The value of a magnitude code. */
 INLINE vf magnitude_value(vi m, const mx_stage_encode *e) {
   const vi normal = vi_add(vi_sll(m, 23 - e->man_bits), vi_set(e->min_normal - (1 << 23)));
   const vf step = vi_float(vi_set(e->min_normal - (e->man_bits << 23)));
   return vf_blend(vi_gt(vi_set(1 << e->man_bits), m), vf_mul(vi_convert(m), step), vi_float(normal));
 }
 
-/* elem.round=scan_x (of scan_y u is 1 and x is y): of the two values beside x / u the one whose product with u is less far from x, the distance
- * rounded once to binary32; of equal ones the first in the order of codes. A quotient that is rounded onto a value is that much nearer to it than to
- * any other. e: rounds toward zero. far: the first of more than two equal ones. */
+/* elem.round=scan_x (for scan_y u is 1 and x is y): of the two values next to x / u, takes the one whose product with u is nearer to x,
+ * where distances are rounded once to binary32; of equal ones, the first in the order of codes. If the quotient rounds to a value, x / u is
+ * nearer to it than to any other. e rounds toward zero. far: more than two may be equal, and the first of them is taken. */
 INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e, const int far) {
   const vi zero = vi_set(0), one = vi_set(1), sign = vi_and(vf_bits(x), vi_set(INT32_MIN));
   const vm negative = vi_gt(zero, sign);
@@ -161,9 +164,9 @@ INLINE vi scanned_code(vf x, vf u, const mx_stage_encode *e, const int far) {
   const vi d_below = magnitude_of(vf_fma(magnitude_value(below, e), u, from)),
            d_above = magnitude_of(vf_fma(magnitude_value(above, e), u, from));
   vm up = vi_gt(d_below, d_above);
-  if (e->integer) up = vm_or(up, vm_and(vm_and(vi_eq(d_below, d_above), negative), vi_gt(below, zero))); /* -128 is the first of them */
+  if (e->integer) up = vm_or(up, vm_and(vm_and(vi_eq(d_below, d_above), negative), vi_gt(below, zero))); /* negative codes begin with -128 */
   vi m = vi_blend(up, above, below);
-  if (far) { /* how many magnitudes are further away */
+  if (far) { /* counts the magnitudes that are further away */
     const vi d = vi_min(d_below, d_above);
     vi first = zero;
     for (int step = 64; step; step >>= 1) {

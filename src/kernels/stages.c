@@ -1,4 +1,4 @@
-/* Translates a plan into the forms that vector kernels know; a plan without such a form stays scalar. What has no form stays scalar. */
+/* Translates a plan into the forms that vector kernels know; a plan without such a form runs by scalar code. */
 #include "kernels/stages.h"
 
 #include <float.h>
@@ -11,12 +11,12 @@ static int32_t bits_of(float x) {
   return b;
 }
 
-/* Rounding to one format. Returns 0 for what only mx_encode does. */
+/* Prepares rounding to one format. Returns 0 if only mx_encode can do it. */
 static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding *how) {
   const int fnuz = f->kind == MX_KIND_FNUZ, integer = f->kind == MX_KIND_INT;
   const int scans = how->round == MX_ROUND_SCAN_X || how->round == MX_ROUND_SCAN_Y;
   if (f->kind != MX_KIND_FLOAT && !fnuz && !integer) return 0;
-  const int man = integer ? f->bits - 2 : f->man_bits; /* an integer is a binade whose steps go down to zero */
+  const int man = integer ? f->bits - 2 : f->man_bits; /* an integer format is one binade whose steps go down to zero */
   const int emin = integer ? man - f->man_bits : 1 - f->bias;
   *e = (mx_stage_encode){.man_bits = man, .round = how->round, .integer = integer, .zero_sign = fnuz ? MX_ZERO_SIGN_DROP_ALL : how->zero_sign};
   e->min_normal = (emin + 127) << 23;
@@ -29,7 +29,7 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   e->sr_mode = how->sr_mode;
   e->sr_bits = how->sr_bits;
   switch (how->round) {
-  case MX_ROUND_RNE_F32: /* floor(rnd(u + 1/2)) differs from nearest at one number: the predecessor of 1/2 */
+  case MX_ROUND_RNE_F32: /* floor(rnd(u + 1/2)) differs from rounding to nearest at one number, the predecessor of 1/2 */
   case MX_ROUND_RNA_F32:
     e->way = how->round == MX_ROUND_RNE_F32 ? MX_WAY_NEAREST : MX_WAY_BIASED;
     e->round = how->round == MX_ROUND_RNE_F32 ? MX_ROUND_RNE : MX_ROUND_RNA;
@@ -45,8 +45,8 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
     break;
   case MX_ROUND_SCAN_X:
   case MX_ROUND_SCAN_Y:
-    /* Next to a tie both distances are exact (Sterbenz), and of two equal ones the lower magnitude is found first; a zero is found as code 0. (This
-     * does not hold for integers, nor if y is not x / scale: those are compared by distance.) */
+    /* Next to a tie both distances are exact (by Sterbenz's lemma), and of two equal ones the lower magnitude is found first; zero is found
+     * as code 0. (This does not hold for integers, nor if y is not x / scale; then distances are compared.) */
     e->round = MX_ROUND_RTZ_TIE;
     e->zero_sign = MX_ZERO_SIGN_DROP_ALL;
     e->way = MX_WAY_BIASED;
@@ -54,17 +54,17 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   default:
     e->way = MX_WAY_BIASED;
   }
-  /* Codes of what lies past the largest, signs apart; an integer has one such code. */
+  /* Codes of what lies past the largest value, separately for each sign; an integer format has one such code. */
   e->over_negative = e->max_code;
   if (how->overflow == MX_OVERFLOW_WRAP_NEGZERO && !scans) {
     if (f->kind != MX_KIND_FLOAT || how->round != MX_ROUND_RNE) return 0;
-    e->over_code = e->over_negative = 8; /* of e2m1 up to 8.5 */
+    e->over_code = e->over_negative = 8; /* the code that e2m1 gives up to 8.5 */
     e->wrap = (1 << f->bits) - 1;
     e->wrap_grid = ldexpf(1, mx_format_emax(f) - f->man_bits + 23);
   } else if (!integer && !scans && f->bits <= 8) {
     const int32_t top = 1 << (f->bits - 1), rest = top - 1;
     const int32_t up = (int32_t)mx_encode(f, 0x1p100, how, 0), down = (int32_t)mx_encode(f, -0x1p100, how, 0);
-    e->over_code = up == top ? top : up & rest; /* the NaN of an FNUZ format is where -0 would be */
+    e->over_code = up == top ? top : up & rest; /* the NaN of an FNUZ format is the code of -0 */
     e->over_negative = down == top && f->sign_bits ? top : f->sign_bits ? down & rest : e->over_code;
   }
   if (e->way == MX_WAY_NEAREST && !integer && !e->wrap && e->over_code == e->max_code && e->over_negative == e->max_code && e->f32_tie < 0)
@@ -72,9 +72,9 @@ static int encode_init(mx_stage_encode *e, const mx_format *f, const mx_encoding
   return 1;
 }
 
-/* The expression in which every part that depends on neither amax nor sf has been evaluated. */
+/* Evaluates every part of an expression that depends on neither amax nor sf. */
 static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) {
-  int start[MX_CHAIN_OPS], varies[MX_CHAIN_OPS], depth = 0; /* of each value on the stack: where its operations begin in out */
+  int start[MX_CHAIN_OPS], varies[MX_CHAIN_OPS], depth = 0; /* for each value on the stack, where its operations begin in out */
   out->n = 0;
   for (int i = 0; i < e->n; i++) {
     const mx_chain_op *o = &e->ops[i];
@@ -97,27 +97,27 @@ static void fold(mx_chain_expr *out, const mx_chain_expr *e, const float *vars) 
   }
 }
 
-/* Significant bits of a number. */
+/* The number of significant bits of x. */
 static int bits_in(double x) {
   int exponent;
   uint64_t bits = (uint64_t)(frexp(fabs(x), &exponent) * 0x1p53);
   return bits ? 53 - __builtin_ctzll(bits) : 0;
 }
 
-/* elem.round=scan_x by distances does not look at y: x / (the multiplier) shows between which two values x lies. */
+/* elem.round=scan_x by distances does not use y: x / (the multiplier) shows between which two values x lies. */
 static void scan_init(mx_stages *f, const mx_plan *p) {
   f->scan = MX_SCAN_X;
   f->form = MX_FORM_DIV;
   f->factor = p->uses_chain ? MX_FACTOR_CHAIN : MX_FACTOR_SF;
   f->pre = 0;
-  f->again = 0; /* would find the same */
+  f->again = 0; /* encoding again would give the same code */
   f->dtype = MX_INPUT_DTYPE_FLOAT32;
   if (!p->uses_chain) return;
   fold(&f->scale_of, &p->chain->scale, p->vars);
   f->factor_of[0] = (mx_chain_expr){1, {{MX_OP_VAR, MX_VAR_SF, 0}}};
 }
 
-/* Which float operations scale an element. */
+/* Decides which float operations scale an element. */
 static int form_init(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const int power = p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0, encode = s->scale_form == MX_SCALE_FORM_ENCODE;
@@ -152,21 +152,21 @@ static int form_init(mx_stages *f, const mx_plan *p) {
     if (!encode) f->factor = MX_FACTOR_POW2;
     return 1;
   }
-  /* A quotient of numbers of few bits is never rounded onto another number of few bits, so neither onto a tie nor onto a code's value. */
+  /* A quotient of numbers of few bits never rounds to another number of few bits, so neither to a tie nor to the value of a code. */
   if (plain && !encode && p->scale->man_bits + p->elem->man_bits + 4 <= 24 && s->elem_round != MX_ROUND_SR) {
     f->form = MX_FORM_DIV;
     return 1;
   }
-  if (s->elem_prescale != 0) f->exact_times *= (double)s->elem_prescale; /* both of at most 24 bits */
+  if (s->elem_prescale != 0) f->exact_times *= (double)s->elem_prescale; /* exact, as both have at most 24 bits */
   f->form = MX_FORM_EXACT;
-  /* They look at y in binary32. */
+  /* These use y in binary32. */
   f->nearest = s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || s->elem_round == MX_ROUND_RNA_F32 || s->elem_round == MX_ROUND_RNE_F32 ||
                s->elem_round == MX_ROUND_SCAN_Y;
-  /* Products stay exact in binary64: 24 bits by those of the numbers, and by those of the scale too. */
+  /* Products stay exact in binary64: 24 bits, those of the numbers and, in the encode form, those of the scale. */
   return 24 + bits_in(f->exact_times) + (encode ? p->scale->man_bits + 1 : 0) <= 53;
 }
 
-/* How scales are found many at a time; MX_LEAD_NONE where they are not. */
+/* Decides how scales are found many at a time; MX_LEAD_NONE: they are not. */
 static int lead_of(mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const int power = p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0;
@@ -182,8 +182,8 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   f->code_hi = power ? 253 : (int32_t)p->scale->max_code;
   f->amax_lo = 0x00800000;
   f->amax_hi = f->pre > 1 ? bits_of(0x1p126f / f->pre) : 0x7EFFFFFF;                            /* x * prescale stays finite */
-  if (s->input_dtype == MX_INPUT_DTYPE_BFLOAT16 && p->scale->man_bits > 7) return MX_LEAD_NONE; /* the scale is rounded to it */
-  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) {                                               /* its ends */
+  if (s->input_dtype == MX_INPUT_DTYPE_BFLOAT16 && p->scale->man_bits > 7) return MX_LEAD_NONE; /* the scale would be rounded to bfloat16 */
+  if (s->input_dtype == MX_INPUT_DTYPE_FLOAT16) {                                               /* the ends of its range */
     f->amax_lo = bits_of(0x1p-13f);
     f->amax_hi = bits_of(0x1p15f);
     if (!power) return MX_LEAD_NONE;
@@ -196,7 +196,7 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   f->v_hi = 0x1p120f;
   f->wide = p->scale->bits > 8;
   if (f->wide) {
-    f->v_hi = 0x1p100f; /* nearest() adds a power of two that is larger yet */
+    f->v_hi = 0x1p100f; /* nearest() adds an even larger power of two */
     f->code_lo = 1 << p->scale->man_bits;
   }
   if (s->scale_round == MX_SCALE_ROUND_SR || s->scale_rule == MX_SCALE_RULE_QUEST) return MX_LEAD_NONE;
@@ -221,26 +221,26 @@ static int lead_of(mx_stages *f, const mx_plan *p) {
   if (s->scale_arith == MX_SCALE_ARITH_DIV32) return MX_LEAD_DIV32;
   if (s->scale_arith == MX_SCALE_ARITH_RECIP32) return MX_LEAD_MUL32;
   if (p->scale->man_bits < 23) return MX_LEAD_EXACT;
-  /* A binary32 scale is the nearest quotient itself; MX_LEAD_EXACT's is rounded to odd, for a second rounding. */
+  /* A binary32 scale is the quotient rounded to nearest; MX_LEAD_EXACT rounds to odd, for a second rounding. */
   return s->scale_round == MX_SCALE_ROUND_RNE && p->norm == 1 && p->g == 1 ? MX_LEAD_DIV32 : MX_LEAD_NONE;
 }
 
-/* scan_x looks at value * scale - x: a rounding of y only where y is x / scale. */
+/* scan_x compares value * scale - x, which is a rounding of y only if y is x / scale. */
 static int scan_x_is_of_y(const mx_stages *f, const mx_plan *p) {
   const mx_spec *s = &p->spec;
-  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || f->pre != 0) return 0; /* distances are from x as it came */
+  if (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || f->pre != 0) return 0; /* distances are from the original x */
   if (p->uses_chain) return s->chain == MX_CHAIN_MLX;
   return s->scale_form == MX_SCALE_FORM_DECODE && (f->factor == MX_FACTOR_POW2 || f->form == MX_FORM_DIV);
 }
 
-/* floor(4y) + ceil(4y) is 8y where 4y is whole, and the odd number between otherwise: no rounding of e2m1 needs to know more. */
+/* floor(4y) + ceil(4y) is 8y if 4y is a whole number, and otherwise the odd number between. No rounding of e2m1 needs more than that. */
 static void table_init(mx_stages *f, const mx_plan *p) {
   mx_encoding how = p->encode;
   how.zero_sign = f->elem.zero_sign;
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RTZ_TIE;
-  /* These 128 codes take a third of the time of a call with one block, so a thread keeps those of its last rounding (of e2m1: the one format that is hot). */
+  /* Making these 128 codes takes a third of the time of a call with one block, so a thread keeps those of its last rounding. */
   static _Thread_local struct {
-    mx_encoding how; /* words alone: no bytes between them */
+    mx_encoding how; /* it has only words, and so no padding bytes */
     int filled;
     uint8_t codes[128];
   } last;
@@ -254,7 +254,7 @@ static void table_init(mx_stages *f, const mx_plan *p) {
   f->fold_4 = f->table[1] == f->table[0] && f->table[127] == (f->table[0] | (f->keep_sign ? 8 : 0));
 }
 
-/* Do Inf and a large finite number get the same code? Rounded toward zero, a finite number becomes the largest one. */
+/* Whether Inf gets the same code as a large finite number. Rounding toward zero makes a finite number the largest one. */
 static int inf_goes_with_large(const mx_plan *p) {
   const mx_encoding *how = &p->encode;
   return mx_encode(p->elem, INFINITY, how, 0) == mx_encode(p->elem, 0x1p100, how, 0) &&
@@ -268,7 +268,7 @@ static int numbers_are_ordinary(const mx_plan *p) {
   return 1;
 }
 
-/* Both candidates with a block a lane: each element's error is of the value of its code. */
+/* Whether both candidates can be computed with a block in each lane, where each element's error is that of the value of its code. */
 static int select_in_vectors(const mx_stages *f, const mx_plan *p) {
   return !f->scan && f->elem.way != MX_WAY_SR && p->spec.scale_form == MX_SCALE_FORM_DECODE && p->block_rows <= MX_SIX_BLOCK &&
          p->block_cols <= MX_SIX_BLOCK && p->block_rows * p->block_cols <= MX_SIX_BLOCK;
@@ -304,16 +304,16 @@ static void hif4_init(mx_stages *f, const mx_plan *p) {
   f->nibble = s->nibble;
   f->round = s->scale_round;
   f->v_lo = s->scale_min;
-  f->code_lo = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? (48 - 14) * 4 : 1; /* a normal number of it */
+  f->code_lo = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 ? (48 - 14) * 4 : 1; /* a normal number of binary16 */
   f->code_hi = 0xFD;
   if ((int32_t)s->scale_min_byte > f->code_lo) f->code_lo = (int32_t)s->scale_min_byte;
   if (s->scale_max_byte && (int32_t)s->scale_max_byte < f->code_hi) f->code_hi = (int32_t)s->scale_max_byte;
-  /* A product that is rounded down in binary32 cannot tell a tie from a value just above it, so ties to even are left to scalar code. */
+  /* A product rounded down in binary32 does not distinguish a tie from a value just above it, so ties to even are left to scalar code. */
   f->hif4 = !p->tensor_nan && s->hif4_ties == MX_HIF4_TIES_HALF_UP &&
-            encode_init(&f->elem, p->elem, &half_up); /* the other keys are about blocks that are not ordinary */
+            encode_init(&f->elem, p->elem, &half_up); /* the other keys only concern blocks that are not ordinary */
 }
 
-/* An expression of which each operation is monotone in amax, which it names once. */
+/* Whether every operation of an expression is monotone in amax, which it uses once. */
 static int is_monotone(const mx_chain_expr *e) {
   int named = 0;
   for (int i = 0; i < e->n; i++) {
@@ -342,10 +342,10 @@ void mxi_stages_init(mx_stages *f, const mx_plan *p) {
     return;
   f->elem.sticky = exact && (s->elem_round == MX_ROUND_RTP || s->elem_round == MX_ROUND_RTN || f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT ||
                              f->elem.zero_sign == MX_ZERO_SIGN_FORCE);
-  /* A value beyond the range of y's type is Inf, which may have a code of its own and is equally far from every value to a scan. */
+  /* A value beyond the range of y's type becomes Inf, which may have its own code, and which a scan finds equally far from every value. */
   const int inf_is_apart = s->elem_inf != MX_ELEM_INF_OVERFLOW || f->elem.wrap || s->elem_round == MX_ROUND_SCAN_Y || !inf_goes_with_large(p);
   const int inf_by_dtype = s->input_dtype == MX_INPUT_DTYPE_FLOAT16 && inf_is_apart;
-  /* If overflow saturates, or if y is a real number, an Inf in a kernel's y gives the same code as any large number. */
+  /* If overflow saturates, or if y is a real number, a y that is Inf in a kernel gives the same code as any large number. */
   const int saturates = f->elem.over_code == f->elem.max_code && f->elem.over_negative == f->elem.max_code;
   const int any = (!inf_is_apart && saturates) || (exact && !f->elem.wrap && s->input_dtype == MX_INPUT_DTYPE_FLOAT32);
   f->y_most = inf_by_dtype ? 0x1p15f : any ? INFINITY : 0x1p100f;
@@ -367,7 +367,7 @@ void mxi_stages_init(mx_stages *f, const mx_plan *p) {
   if (f->hot) table_init(f, p);
   f->y_six = fminf(f->y_hi, 0x1p100f);
   if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
-  if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error of a single tile knows one code that wrapped */
+  if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error of a single tile allows for only one wrapped code */
   f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 &&
                   f->elem.man_bits > 0 && f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
                   f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
@@ -402,7 +402,7 @@ int mxi_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale
     f[0] = b->sf;
     return ordinary(stages, f[0]);
   }
-  for (int i = 0; stages->again && i < stages->plan->chain->again.n; i++) /* what is encoded again stays finite */
+  for (int i = 0; stages->again && i < stages->plan->chain->again.n; i++) /* so that what is encoded again stays finite */
     if (!(b->again[i] >= 0x1p-60f && b->again[i] <= 0x1p60f)) return 0;
   if (b->how == MX_BY_CHAIN) {
     for (int i = 0; i < stages->plan->chain->element.n; i++) f[i] = b->factor[i];
@@ -411,6 +411,6 @@ int mxi_stages_factors(float f[2], const mx_stages *stages, const mx_block_scale
   if (b->how != MX_BY_NUMBER || !(b->used >= (stages->has_ends ? 0 : 0x1p-149) && b->used <= 0x1p127)) return 0;
   f[0] = (float)b->used;
   if (stages->factor == MX_FACTOR_POW2 || stages->factor == MX_FACTOR_RCP32) f[0] = 1 / f[0];
-  if (stages->factor == MX_FACTOR_POW2 && isinf(f[0]) && b->used != 0) return 0; /* a quotient by it may be finite */
+  if (stages->factor == MX_FACTOR_POW2 && isinf(f[0]) && b->used != 0) return 0; /* a quotient by the scale itself may be finite */
   return ordinary(stages, f[0]);
 }

@@ -1,5 +1,5 @@
-/* Computes the three stages of stages.h, written once over the lanes of vectors_*.h: W lanes, vf of binary32, vi of int32, vm of truth. The
- * including file names the table in TABLE, and defines HOT(out, f, p) if it has a kernel of its own for e2m1 by table. */
+/* Computes the three stages of stages.h over the lanes of vectors_*.h: W lanes, vf of binary32, vi of int32, vm of truth values. The
+ * including file gives the name of the table in TABLE, and defines HOT(out, f, p) if it has its own kernel for e2m1 by a table. */
 #include <string.h>
 
 #include "mxgold/random.h"
@@ -35,7 +35,7 @@ INLINE vi block_max(const float *x, size_t block) {
 INLINE void block_amax_of(mx_piece *p, size_t block) {
   for (size_t b = 0; b < p->n_blocks; b += W) {
     vi m[W];
-    const size_t here = p->n_blocks - b; /* lanes past it hold some block's maximum, which nobody reads */
+    const size_t here = p->n_blocks - b; /* lanes past the end hold the maximum of some block, which is not used */
     if (here >= W) {
 #pragma GCC unroll 16
       for (size_t i = 0; i < W; i++) m[i] = block_max(p->x + (b + i) * block, block);
@@ -88,10 +88,10 @@ static void column_amax(int32_t *out, const float *x, size_t ld, size_t rows, si
 
 #include "kernels/chain.inc.h"
 
-/* Numbers whose exact log2 may round to a whole one are left to the scalar code: at most 44 floats below a power of two, 22 above it. */
+/* Numbers whose exact log2 may round to a whole number are left to the scalar code: at most 44 floats below a power of two, and 22 above it. */
 enum { LOG2_MARGIN = 128 };
 
-/* The code of a power of two from bits whose exponent is to be rounded. */
+/* The code of a power of two, from bits whose exponent is rounded. */
 INLINE vi exponent_code(vi bits, int round, int log2f, vm *odd) {
   const vi man = vi_and(bits, vi_set(0x7FFFFF)), one = vi_set(1), zero = vi_set(0);
   const vi e = vi_srl(bits, 23);
@@ -109,7 +109,7 @@ INLINE vi exponent_code(vi bits, int round, int log2f, vm *odd) {
   }
 }
 
-/* ggml: half up on the one bit below the mantissa, from 248 on 448, subnormals floor(512 v + 1/2) at most 7. */
+/* ggml: half up on the bit below the mantissa, 448 from 248 on, and subnormals are floor(512 v + 1/2), at most 7. */
 INLINE vi ggml_code(vf v) {
   const vi normal = vi_sub(vi_srl(vi_add(vf_bits(v), vi_set(0x80000)), 20), vi_set(120 << 3));
   const vi small = vi_min(vf_trunc(vf_add(vf_mul(v, vf_set(512)), vf_set(0.5f))), vi_set(7));
@@ -134,13 +134,13 @@ INLINE vf led_value(const mx_stages *f, vf a, const int lead) {
   }
 }
 
-/* The code of a scale that is v before rounding. */
+/* The code of a scale whose value before rounding is v. */
 INLINE vi rounded_scale(const mx_stages *f, vf v, vm *odd) {
   *odd = vm_or(*odd, vm_or(vf_lt(v, vf_set(f->v_lo)), vf_lt(vf_set(f->v_hi), v)));
   *odd = vm_or(*odd, vi_gt(vf_bits(v), vi_set(0x7F000000))); /* NaN */
   if (f->scale_is_exp) return exponent_code(vf_bits(v), f->round, f->log2f, odd);
   if (f->round == MX_SCALE_ROUND_GGML) return ggml_code(v);
-  if (f->scale.man_bits == 23) return vf_bits(v); /* binary32 itself */
+  if (f->scale.man_bits == 23) return vf_bits(v); /* the scale is a binary32 itself */
   const vi a = vi_min(magnitude_of(v), vi_set(f->scale.big));
   const vi code = f->scale.way == MX_WAY_NEAREST ? nearest(a, &f->scale) : biased(a, vi_set(0), &f->scale);
   return vi_min(code, vi_set(f->scale.max_code));
@@ -154,19 +154,20 @@ INLINE vi scale_code(const mx_stages *f, vi bits, vm *odd, const int lead) {
 }
 
 INLINE vm not_ordinary(vf v) {
-  const vi b = vf_bits(v);                                                  /* signed: negative numbers are small */
+  const vi b = vf_bits(v);                                                  /* signed, so that negative numbers count as small */
   return vm_or(vi_gt(vi_set(0x03800000), b), vi_gt(b, vi_set(0x7B800000))); /* 2^-120, 2^120 */
 }
 
-/* For kernels in which stage 2 has not checked it yet: which blocks are not ordinary by their largest magnitude, and by their scale. */
+/* For kernels in which stage 2 has not checked it yet: which blocks are not ordinary because of their largest magnitude, or of their scale
+ * ... */
 INLINE vm odd_amax(const mx_stages *f, vi bits) { return vm_or(vi_gt(vi_set(f->amax_lo), bits), vi_gt(bits, vi_set(f->amax_hi))); }
 INLINE vm odd_code(const mx_stages *f, vi code) { return vm_or(vi_gt(vi_set(f->code_lo), code), vi_gt(code, vi_set(f->code_hi))); }
 
-/* And by the largest scaled value. */
+/* ... or because of their largest scaled value. */
 INLINE vm odd_value(const mx_stages *f, vf amax_value, vf f0, vf f1) {
   vf y = f->form == MX_FORM_MUL ? vf_mul(amax_value, f0) : vf_div(amax_value, f0);
   if (f->form == MX_FORM_DIV_MUL) y = vf_mul(y, f1);
-  if (f->form == MX_FORM_EXACT) /* about: the limit has room */
+  if (f->form == MX_FORM_EXACT) /* approximately; the limit has room for that */
     y = vf_mul(f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE ? vf_mul(amax_value, f0) : y, vf_set((float)(f->exact_times / f->exact_over)));
   if (f->pre != 0) y = vf_mul(y, vf_set(f->pre));
   return vi_gt(vf_bits(y), vf_bits(vf_set(f->y_hi)));
@@ -174,7 +175,7 @@ INLINE vm odd_value(const mx_stages *f, vf amax_value, vf f0, vf f1) {
 
 INLINE vf scale_value(const mx_stages *f, vi code) { return decoded_scale(f->wide ? code : vi_and(code, vi_set(0xFF)), f); }
 
-/* Sixteen blocks' codes and whether they are odd. */
+/* Stores the codes of sixteen blocks, and whether they are odd. */
 INLINE void store_codes(const mx_stages *f, mx_piece *p, size_t b, vi codes[STEP], const vi odds[STEP]) {
   for (size_t k = 0; k < STEP; k++) {
     if (f->wide) vi_store(p->wide + b + k * W, codes[k]);
@@ -207,7 +208,7 @@ INLINE void scales_by(const mx_stages *f, mx_piece *p, const int lead, const int
   }
 }
 
-/* By a chain: the scales of all blocks, then their factors, then which blocks are ordinary. */
+/* By a chain: first the scales of all blocks, then their factors, and then which blocks are ordinary. */
 static void scales_by_chain(const mx_stages *f, mx_piece *p) {
   const mx_chain_program *c = f->plan->chain;
   const float *vars = f->plan->vars;
@@ -237,7 +238,7 @@ static void scales_by_chain(const mx_stages *f, mx_piece *p) {
       const size_t at = b + k * W;
       const vf f0 = operand_at(first, at), f1 = operand_at(second, at);
       vm odd = vm_or(vm_or(not_ordinary(f0), not_ordinary(f1)), odd_value(f, vi_float(vi_load(p->amax + at)), f0, f1));
-      for (int i = 0; i < again; i++) { /* what is encoded again stays finite */
+      for (int i = 0; i < again; i++) { /* so that what is encoded again stays finite */
         const vi g = vf_bits(vf_load(p->again[i] + at));
         odd = vm_or(odd, vm_or(vi_gt(vf_bits(vf_set(0x1p-60f)), g), vi_gt(g, vf_bits(vf_set(0x1p60f)))));
       }
@@ -265,13 +266,13 @@ static void scales(const mx_stages *f, mx_piece *p) {
 
 /* ---- 3: elements ---- */
 
-/* Factors of elements [i, i + W). */
+/* The factors of elements [i, i + W). */
 INLINE vf factor_of(const mx_piece *p, const float *f, size_t i, const int by_element) {
   return by_element ? vf_load(f + i) : vf_set(f[i / 16 >> p->shift]);
 }
 
-/* Prefetches what the next piece of the row will read, since stages 2 and 3 leave memory idle. It is a hint: addresses past the end of an array do no
- * harm. */
+/* Prefetches what the next piece of the row will read, since stages 2 and 3 leave memory idle. This is only a hint, so addresses past the
+ * end of an array do no harm. */
 INLINE void fetch_next(const mx_piece *p, size_t i, size_t n) {
   for (size_t k = 0; k < n; k += 16) __builtin_prefetch(p->next + i + k);
 }
@@ -282,14 +283,14 @@ INLINE vf scaled(vf x, vf f0, vf f1, int form) {
   return form == MX_FORM_DIV ? q : vf_mul(q, f1);
 }
 
-/* A number that is not zero must not become zero, however small it is. */
+/* A nonzero number must not become zero, however small it is. */
 INLINE vf unflushed(vf y, vf x) {
   const vi zero = vi_set(0), least = vi_or(vi_and(vf_bits(x), vi_set(INT32_MIN)), vi_set(1));
   const vm lost = vm_and(vi_eq(magnitude_of(y), zero), vi_gt(magnitude_of(x), zero));
   return vi_float(vi_blend(lost, least, vf_bits(y)));
 }
 
-/* Scaled values of a piece, for the forms and roundings that are not fused. */
+/* Computes the scaled values of a piece, for forms and roundings that have no fused code. */
 INLINE void scale_by(float *y, const mx_stages *f, const mx_piece *p, const int by_element, const int nearest) {
   const int encode = f->plan->spec.scale_form == MX_SCALE_FORM_ENCODE;
   for (size_t i = 0; i < p->n; i += W) {
@@ -322,13 +323,13 @@ static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
 
 #include "kernels/philox.inc.h"
 
-/* The random integers of a piece's elements, from the top of each word. room: MX_PIECE_ELEMENTS + 8 words. */
+/* The random integers of a piece's elements, which are the top bits of each word. room: MX_PIECE_ELEMENTS + 8 words. */
 static const uint32_t *words_of(uint32_t *room, const mx_stages *f, const mx_piece *p) {
   const mx_spec *s = &f->plan->spec;
   if (s->sr_source == MX_SR_SOURCE_GIVEN) {
     const size_t here = p->index >= f->n_values ? 0 : f->n_values - p->index < p->n ? (size_t)(f->n_values - p->index) : p->n;
     for (size_t i = 0; i < here; i++) room[i] = s->given_bits[p->index + i] << (32 - f->elem.sr_bits);
-    for (size_t i = here; i < p->n; i++) room[i] = 0; /* a short last block */
+    for (size_t i = here; i < p->n; i++) room[i] = 0; /* for a short last block */
     return room;
   }
   const int pairs = s->sr_source == MX_SR_SOURCE_AMD_LFSR; /* one draw for two elements */
@@ -347,7 +348,7 @@ static const uint32_t *words_of(uint32_t *room, const mx_stages *f, const mx_pie
   return room;
 }
 
-/* The code of y if it is Inf, beyond what it is to be rounded to, or NaN. */
+/* Replaces the code if y is Inf, or beyond the type that it is rounded to, or NaN. */
 INLINE vi ended(vi code, vf y, const mx_stages *f) {
   const vi bits = vf_bits(y), a = vi_and(bits, vi_set(0x7FFFFFFF));
   const vi inf = vi_blend(vi_gt(vi_set(0), bits), vi_set(f->inf_code[1]), vi_set(f->inf_code[0]));
@@ -366,9 +367,9 @@ static void end_values(uint8_t *out, const mx_stages *f, const float *y, const u
   }
 }
 
-/* Codes, one a byte, of values that are scaled already. */
+/* Encodes values that are scaled already, one code to a byte. */
 INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, size_t n, const mx_stage_encode *how, int way) {
-  const mx_stage_encode e = *how; /* stores to out do not change it */
+  const mx_stage_encode e = *how; /* a copy, so that the compiler knows that stores to out do not change it */
   for (size_t i = 0; i < n; i += 16) {
     vi c[STEP];
     for (size_t k = 0; k < STEP; k++)
@@ -378,7 +379,7 @@ INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, s
 }
 
 #ifndef STOCHASTIC_BYTES
-/* Simply random, saturating, signed: scaled and rounded in one go. */
+/* Simple stochastic rounding, saturating and signed: scales and rounds in one step. */
 INLINE void encode_at_random(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form) {
   const mx_stage_encode e = f->elem;
   for (size_t i = 0; i < p->n; i += 16) {
@@ -396,7 +397,7 @@ INLINE void encode_at_random(uint8_t *out, const uint32_t *words, const mx_stage
 
 #endif
 
-/* The same with scaling. */
+/* Scales and encodes in one step. */
 INLINE void encode_scaled(uint8_t *out, const mx_stages *f, const mx_piece *p, const int form, const int plain, const int by_element) {
   const mx_stage_encode e = f->elem;
   const size_t n = p->n;
@@ -448,7 +449,7 @@ static void encode_fused(uint8_t *out, const mx_stages *f, const mx_piece *p) {
     encode_plainly(out, f, p, MX_FORM_DIV_MUL, 0);
 }
 
-/* elem.round=scan_x and scan_y by distances: from x under the block's scale, or from y[] under 1. */
+/* elem.round=scan_x and scan_y by distances: from x under the block's scale, or from y[] under scale 1. */
 INLINE void scan_each(uint8_t *out, const mx_stages *f, const mx_piece *p, const float *y, size_t n, const int far) {
   mx_stage_encode e = f->elem;
   e.round = MX_ROUND_RTZ;
@@ -477,7 +478,8 @@ INLINE vf again_of(vf q, const mx_stages *f, const mx_piece *p, size_t b) {
   return q;
 }
 
-/* Codes are encoded once more from their values. Of four bits, if nothing is random, there are sixteen: a table a block. */
+/* Encodes codes once more from their values. If codes have four bits and nothing is random, there are only sixteen, so each block uses a
+ * table. */
 static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p, const uint32_t *words) {
   const int by_table = f->plan->elem->bits == 4 && f->elem.way != MX_WAY_SR;
   for (size_t b = 0; b < p->n_blocks; b++) {
@@ -504,7 +506,8 @@ static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p, 
   }
 }
 
-/* Sum of n numbers less `mean`, and of its squares: in any order, which QuEST's floor of a logarithm sees next to a power of two alone. */
+/* The sums of n numbers minus `mean` and of their squares, in any order; the order affects QuEST's floor of a logarithm only next to a power
+ * of two. */
 static void moments(double out[2], const float *x, size_t n, double mean) {
   typedef double eight __attribute__((vector_size(64)));
   typedef float eight_floats __attribute__((vector_size(32)));

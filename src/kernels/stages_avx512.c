@@ -1,4 +1,4 @@
-/* Compiles the three stages of quantising for AVX-512, with what only its permutation of bytes can do. */
+/* Compiles the three stages of quantising for AVX-512, with kernels that need its byte permutations. */
 #include "kernels/stages.h"
 #include "kernels/vectors_avx512.h"
 #include "kernels/plain_avx512.h"
@@ -19,7 +19,7 @@ static int amax_of_blocks(mx_piece *p);
 
 /* ---- largest magnitudes of sixteen blocks ---- */
 
-/* Of blocks i and i + 1, each in eight lanes. */
+/* The maxima of blocks i and i + 1, each in eight lanes. */
 INLINE vi two_blocks(const float *x, size_t block, size_t i) {
   const vi a = block_max(x + i * block, block), b = block_max(x + (i + 1) * block, block);
   return vi_max(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
@@ -35,7 +35,7 @@ INLINE vi eight_blocks(const float *x, size_t block, size_t i) {
   return vi_max(_mm512_shuffle_i32x4(a, b, 0x44), _mm512_shuffle_i32x4(a, b, 0xEE));
 }
 
-/* Pairs as soon as they are there, so that few registers are held. */
+/* Combines pairs as soon as they exist, so that few registers are needed. */
 INLINE void sixteen_by_sixteen(mx_piece *p, const size_t block) {
   size_t b = 0;
   for (; b + 16 <= p->n_blocks; b += 16) {
@@ -59,13 +59,13 @@ static int amax_of_blocks(mx_piece *p) {
 
 enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, UP = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC };
 
-/* floor(v) + ceil(v) of two vectors, as int16. */
+/* floor(v) + ceil(v) of two vectors as int16. */
 INLINE __m512i both_sides(__m512 v, __m512 w) {
   const __m512i a = _mm512_add_epi32(_mm512_cvt_roundps_epi32(v, DOWN), _mm512_cvt_roundps_epi32(v, UP));
   return _mm512_packs_epi32(a, _mm512_add_epi32(_mm512_cvt_roundps_epi32(w, DOWN), _mm512_cvt_roundps_epi32(w, UP)));
 }
 
-/* What by_table() asks of a spec, and what it keeps in registers. */
+/* What by_table() needs to know about a spec, and what it keeps in registers. */
 typedef struct table_way {
   int form, keep_sign, folded; /* folded: factors hold the 4 of 4y */
   __m512i low, high, weights;
@@ -76,7 +76,7 @@ INLINE __m512 four_times(__m512 x, float f, const table_way *t) {
   return t->folded ? y : _mm512_mul_ps(y, vf_set(4));
 }
 
-/* Sixty-four elements to 32 bytes; their factors, one for every `per` vectors. */
+/* Turns sixty-four elements into 32 bytes; each factor is for `per` vectors. */
 INLINE void sixty_four(uint8_t *out, const float *x, const float *f, const int per, const table_way *t) {
   const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16), c = _mm512_loadu_ps(x + 32), d = _mm512_loadu_ps(x + 48);
   const __m512i ab = both_sides(four_times(a, f[0], t), four_times(b, f[1 / per], t));
@@ -84,13 +84,13 @@ INLINE void sixty_four(uint8_t *out, const float *x, const float *f, const int p
   __m512i s = _mm512_packs_epi16(ab, cd);
   s = _mm512_max_epi8(_mm512_min_epi8(s, _mm512_set1_epi8(63)), _mm512_set1_epi8(-63));
   __m512i code = _mm512_permutex2var_epi8(t->low, s, t->high);
-  if (t->keep_sign) { /* packs keep signs, that of -0 too */
+  if (t->keep_sign) { /* packs keep signs, including that of -0 */
     const __m512i first = _mm512_packs_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)),
                   last = _mm512_packs_epi32(_mm512_castps_si512(c), _mm512_castps_si512(d));
     const __m512i signs = _mm512_srli_epi16(_mm512_packs_epi16(first, last), 4);
     code = _mm512_ternarylogic_epi64(code, signs, _mm512_set1_epi8(8), 0xF8); /* code | (signs & 8) */
   }
-  /* packs work within 128-bit lanes: lane i holds elements 4i.. of a, b, c, d. A word holds two codes in its low byte then. */
+  /* packs work within 128-bit lanes, so lane i holds elements 4i.. of a, b, c, d. The low byte of a word then holds two codes. */
   const __m512i order = _mm512_castsi256_si512(_mm256_setr_epi8(0, 2, 16, 18, 32, 34, 48, 50, 4, 6, 20, 22, 36, 38, 52, 54, 8, 10, 24, 26, 40,
                                                                 42, 56, 58, 12, 14, 28, 30, 44, 46, 60, 62));
   const __m512i pairs = _mm512_permutexvar_epi8(order, _mm512_maddubs_epi16(code, t->weights));
@@ -117,7 +117,7 @@ INLINE void by_table(uint8_t *out, const mx_piece *p, const float *f, const tabl
   memcpy(out + i / 2, last, (n - i) / 2);
 }
 
-/* Factors of each `per` vectors, times a number. */
+/* Spreads the factors of each `per` vectors, multiplied by a number. */
 INLINE void spread_factors(float *out, const mx_piece *p, const int per, __m512 by) {
   const int shift = p->shift - (per - 1);
   const vi lane = _mm512_srlv_epi32(vi_iota(), vi_set(shift));
@@ -224,7 +224,7 @@ typedef struct random_way {
   byte_way bytes;
   __m512 least;
   __m512i random, half, binade; /* half: the 1 of 2 b + 1 */
-  __m128i down;                 /* from the top of a word to below the last bit that is kept */
+  __m128i down;                 /* the shift from the top of a word to below the last bit that is kept */
 } random_way;
 
 static random_way random_way_of(const mx_stages *f) {
@@ -240,7 +240,7 @@ static random_way random_way_of(const mx_stages *f) {
   return w;
 }
 
-/* Below the least normal number one binade more is put on top, so that the last bit kept stands where it does above. */
+/* Below the smallest normal number a binade is added on top, so that the last kept bit has the same position as above. */
 INLINE __m512i random_code(__m512 y, __m512i word, const random_way *w) {
   const __m512 a = _mm512_range_ps(y, w->bytes.most, 10);
   const __mmask16 small = _mm512_cmp_ps_mask(a, w->least, _CMP_LT_OQ);

@@ -16,7 +16,7 @@ int mxi_stages_take_rows(const mx_job *j) {
          !(j->stages->select && !j->stages->six);
 }
 
-/* Bytes that n codes take in a row. */
+/* How many bytes n codes take in a row. */
 static size_t bytes_of(const mx_job *j, size_t n) { return j->stages->nibble < 0 ? n : n / 2; }
 
 static void pack(uint8_t *out, const mx_job *j, const uint8_t *codes, size_t n, size_t block) {
@@ -26,7 +26,7 @@ static void pack(uint8_t *out, const mx_job *j, const uint8_t *codes, size_t n, 
     j->kernels->pack4(out, codes, n, j->stages->nibble, block);
 }
 
-/* Codes of zeros: each the code of +0 or of -0. */
+/* Stores the codes of zeros, each that of +0 or of -0. */
 static void zero_codes(uint8_t *out, const mx_job *j, const float *x, size_t n, size_t block) {
   const mx_stages *f = j->stages;
   uint8_t codes[MX_PIECE_ELEMENTS];
@@ -34,7 +34,7 @@ static void zero_codes(uint8_t *out, const mx_job *j, const float *x, size_t n, 
   pack(out, j, codes, n, block);
 }
 
-/* Factors a block to factors a sixteen elements. */
+/* Turns factors per block into factors per sixteen elements. */
 static void spread(mx_piece *p, int both) {
   const size_t per = p->block / 16;
   for (size_t b = p->n_blocks; b-- > 0;)
@@ -45,11 +45,11 @@ static void spread(mx_piece *p, int both) {
   p->shift = 0;
 }
 
-/* Is the largest element under this scale one that the kernels' rounding knows? */
+/* Whether the kernels can round the largest element under this scale. */
 static int within(const mx_job *j, const mx_stages *s, const float f[2], float amax) {
-  if (s->pre != 0 && !isfinite(amax * s->pre)) return 0; /* Inf before the scale comes */
+  if (s->pre != 0 && !isfinite(amax * s->pre)) return 0; /* it is Inf before it is scaled */
   float y = s->form == MX_FORM_MUL ? amax * f[0] : amax / f[0] * f[1];
-  if (s->form == MX_FORM_EXACT) { /* about: the limit has room */
+  if (s->form == MX_FORM_EXACT) { /* approximately; the limit has room for that */
     if (j->plan->spec.scale_form == MX_SCALE_FORM_ENCODE) y = amax * f[0];
     y *= (float)(s->exact_times / s->exact_over);
   }
@@ -92,8 +92,8 @@ static int scale_of(mx_block_scale *out, float f[2], const mx_job *j, const mx_b
   return formed;
 }
 
-/* The standard deviation that QuEST asks for, of n elements of which rows of `here` are there and the others are +0. Next to where the floor of the
- * logarithm jumps it is left to the scalar code: 0. */
+/* The standard deviation for QuEST over n elements, of which each row has `here` and the others are +0. Returns 0 next to a jump of the
+ * logarithm's floor, which is left to the scalar code. */
 static int quest_stats(mx_block_stats *stats, const mx_job *j, const float *x, size_t ld, size_t rows, size_t here) {
   const double n = (double)(j->plan->block_rows * j->plan->block_cols);
   double sum = 0, squares = 0, m[2];
@@ -103,7 +103,7 @@ static int quest_stats(mx_block_stats *stats, const mx_job *j, const float *x, s
     squares += m[1];
   }
   const double mean = sum / n, about = squares / n - mean * mean;
-  if (!(about > 1e-6 * (squares / n))) { /* the difference has lost digits */
+  if (!(about > 1e-6 * (squares / n))) { /* the difference has lost too many digits */
     squares = (n - (double)(rows * here)) * mean * mean;
     for (size_t r = 0; r < rows; r++) {
       j->kernels->moments(m, x + r * ld, here, mean);
@@ -117,20 +117,20 @@ static int quest_stats(mx_block_stats *stats, const mx_job *j, const float *x, s
   return significand > 0.5 + 1e-6 && significand < 1 - 1e-6;
 }
 
-/* Where a piece's blocks stand: `many` to a row of the matrix, from block `first` of its row `row` of blocks on. */
+/* Where the blocks of a piece are: `many` in each row of the matrix, from block `first` of row `row` of blocks on. */
 typedef struct place {
   size_t row, first, many, ld, rows;
-  int cut; /* x ends where the matrix does, else blocks are filled with +0 */
+  int cut; /* 1: x ends with the matrix; 0: blocks are filled up with +0 */
 } place;
 
-/* Number of a piece's block in the tensor. */
+/* The index in the tensor of a block of the piece. */
 static uint64_t index_of(const mx_job *j, const place *at, size_t b) {
   const mx_plan *plan = j->plan;
   const size_t across = (plan->cols + plan->block_cols - 1) / plan->block_cols;
   return (uint64_t)(j->first_row / plan->block_rows + at->row + b / at->many) * across + at->first + b % at->many;
 }
 
-/* A block is odd until it has its scale. */
+/* A block counts as odd until it has its scale. */
 static void without_scale(mx_piece *p, size_t b) {
   p->code[b] = 0;
   p->wide[b] = 0;
@@ -148,8 +148,8 @@ static void with_scale(mx_piece *p, size_t b, const mx_plan *plan, const mx_bloc
   p->odd[b] = 0;
 }
 
-/* Stage 2 for what the kernels have no form for: scales one by one, for elements many at a time. odd: of the blocks that a kernel found odd alone,
- * such as those whose scale is clamped. */
+/* Stage 2 if the kernels have no form for it: finds scales one at a time, so that elements can still be done many at a time. odd: only for
+ * the blocks that a kernel found odd, such as those whose scale is clamped. */
 static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int odd, mx_memo *memo) {
   const mx_plan *plan = j->plan;
   const size_t block = plan->block_cols;
@@ -169,12 +169,12 @@ static void scales_one_by_one(const mx_job *j, mx_piece *p, const place *at, int
     }
     if (!scale_of(&scale, f, j, &stats, 0, index_of(j, at, b), memo)) continue;
     if (!within(j, j->flat, f, amax)) continue;
-    p->beyond |= !within(j, j->stages, f, amax) || f[0] < 0x1p-120f || f[0] > 0x1p120f; /* four times it is Inf */
+    p->beyond |= !within(j, j->stages, f, amax) || f[0] < 0x1p-120f || f[0] > 0x1p120f; /* four times the factor may be Inf */
     with_scale(p, b, plan, &scale, f);
   }
 }
 
-/* Stage 2. */
+/* Stage 2 for a piece. */
 static void find_scales(const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   p->beyond = 0;
   if (j->stages->lead == MX_LEAD_NONE) {
@@ -185,7 +185,7 @@ static void find_scales(const mx_job *j, mx_piece *p, const place *at, mx_memo *
   if (memchr(p->odd, 1, p->n_blocks)) scales_one_by_one(j, p, at, 1, memo);
 }
 
-/* Codes of n scales to the tensor. */
+/* Stores the codes of n scales in the tensor. */
 static void store_scales(const mx_job *j, size_t row, size_t first, const mx_piece *p, size_t from, size_t n) {
   const size_t bytes = j->out->scale_bytes;
   uint8_t *out = j->out->scales + (row * j->out->scale_cols + first) * bytes;
@@ -195,7 +195,7 @@ static void store_scales(const mx_job *j, size_t row, size_t first, const mx_pie
     for (size_t b = 0; b < n; b++) memcpy(out + b * bytes, p->wide + from + b, bytes);
 }
 
-/* Scales of one candidate, as find_scales() has them for the rule's. */
+/* Finds the scales of one candidate, as find_scales() does for the rule. */
 static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, const place *at, mx_memo *memo) {
   if (s->lead == MX_LEAD_NONE)
     memset(p->odd, 1, p->n_blocks);
@@ -215,7 +215,7 @@ static void candidate_scales(const mx_job *j, const mx_stages *s, mx_piece *p, c
   }
 }
 
-/* Both candidates of select=foursix, codes a byte each; a block that is not ordinary under one of them is not ordinary. */
+/* Both candidates of select=foursix, with one code to a byte; a block that is not ordinary under one of them counts as not ordinary. */
 static void two_candidates(uint8_t *codes, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   mx_stages stages;
   mx_piece four;
@@ -228,13 +228,13 @@ static void two_candidates(uint8_t *codes, const mx_job *j, mx_piece *p, const p
   j->kernels->foursix(codes, j->stages, p, &four);
 }
 
-/* All stages of a piece: packed codes, scales in p. micro: of its first block. */
+/* Runs all stages of a piece: packed codes, with scales in p. micro: that of its first block. */
 static void piece_codes(uint8_t *out, uint8_t *micro, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   if (j->stages->hif4) {
     uint8_t codes[MX_PIECE_ELEMENTS];
     const mx_plan *plan = j->plan;
     const size_t across = (plan->cols + plan->block_cols - 1) / plan->block_cols;
-    for (size_t b = 0; b < p->n_blocks; b++) p->amax[b] = -1; /* not looked at */
+    for (size_t b = 0; b < p->n_blocks; b++) p->amax[b] = -1; /* not known yet */
     for (size_t b = 0; plan->spec.scale_round == MX_SCALE_ROUND_SR && b < p->n_blocks; b++)
       p->wide[b] =
           mx_random(plan->spec.seed, MX_STREAM_SCALE, (uint64_t)(j->first_row + at->row + b / at->many) * across + at->first + b % at->many);
@@ -311,7 +311,7 @@ void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size
   piece_run(j, &p, row, whole, mine);
 }
 
-/* Rows [row, row + n_rows), `many` whole blocks of each, from a panel that holds them without gaps: one piece of all. */
+/* Does rows [row, row + n_rows), with `many` whole blocks of each, as one piece, from a panel that holds them without gaps. */
 static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_t first, size_t many, const mx_scratch *mine) {
   const size_t block = p->block, bytes = bytes_of(j, many * block);
   uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS];
@@ -367,13 +367,13 @@ static void clear(const mx_job *j, size_t row, size_t c, size_t n) {
   const int high_first = j->stages->nibble == MX_NIBBLE_HIGH_FIRST;
   if (j->stages->nibble < 0)
     memset(out + c, 0, n);
-  else if (j->stages->nibble == MX_NIBBLE_HALF_BLOCK) /* whole blocks */
+  else if (j->stages->nibble == MX_NIBBLE_HALF_BLOCK) /* here tiles are whole blocks */
     memset(out + c / 2, 0, n / 2);
   else
     for (size_t i = c; i < c + n; i++) out[i / 2] &= (i % 2 != 0) == high_first ? 0xF0 : 0x0F;
 }
 
-/* Codes of one row of a band, n columns from c on, under the factors of p. */
+/* Computes the codes of n columns of one row of a band from column c on, with the factors of p. */
 static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t c, size_t n) {
   const size_t cols = j->plan->cols, here = cols - c < n ? cols - c : n, padded = (n + 15) / 16 * 16;
   uint8_t *out = j->out->codes + row * j->out->code_stride + bytes_of(j, c);
@@ -384,7 +384,7 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   p->n = padded;
   p->index = (uint64_t)(j->first_row + row) * cols + c;
   const int halves = j->stages->nibble == MX_NIBBLE_HALF_BLOCK;
-  const int packs = halves || (p->beyond && j->stages->nibble >= 0); /* after a code a byte */
+  const int packs = halves || (p->beyond && j->stages->nibble >= 0); /* packs codes that were made one to a byte */
   if (here == padded && !packs) {
     j->kernels->codes(out, p->beyond ? j->flat : j->stages, p);
     return;
@@ -447,7 +447,7 @@ void mxi_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first
 
 /* ---- one tile ---- */
 
-/* Codes, one a byte, of n elements of a tile's row to where they stand. */
+/* Stores the codes, given one to a byte, of n elements of a tile's row. */
 static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const uint8_t *codes) {
   uint8_t *out = j->out->codes + row * j->out->code_stride;
   const int nibble = j->stages->nibble;
@@ -464,7 +464,8 @@ static void store_bytes(const mx_job *j, size_t row, size_t c, size_t n, const u
   mxi_tile_store_codes(j, row, c, n, wide);
 }
 
-/* Codes, one a byte, of `count` elements x of a row from column c on, all under one scale. Those that the row lacks are +0. */
+/* Computes the codes, one to a byte, of `count` elements x of a row from column c on, all under one scale. Elements that the row lacks are
+ * +0. */
 static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b, const float f[2], int zero, const float *x, size_t row,
                         size_t c, size_t count) {
   const mx_plan *plan = j->plan;
@@ -493,7 +494,7 @@ static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b
   j->kernels->codes(codes, j->flat, &p);
 }
 
-/* Elements of one row of a tile, x from column c0 on. special: NaN and Inf are among them, and are encoded one by one. */
+/* Encodes the elements of one row of a tile; x is the row from column c0 on. special: there are NaN or Inf, which are encoded one at a time. */
 static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int zero, int special, const float *x, size_t row, size_t c0,
                       size_t n) {
   uint8_t codes[MX_PIECE_ELEMENTS];
@@ -508,12 +509,12 @@ static void row_codes(mx_job *j, const mx_block_scale *b, const float f[2], int 
   }
 }
 
-/* Tiles of a few columns: all their rows at once. */
+/* Whether a tile has so few columns that all its rows are done at once. */
 static int is_narrow(const mx_job *j, const mx_band *b, size_t n) {
   return n < 16 && b->rows > 1 && b->rows * n <= MX_PIECE_ELEMENTS && j->stages->elem.way != MX_WAY_SR;
 }
 
-/* Codes, one a byte, of all rows of such a tile, x from its first column on. */
+/* Computes the codes, one to a byte, of all rows of such a tile; x begins at its first column. */
 static void narrow_bytes(uint8_t *codes, const mx_job *j, const mx_band *b, const mx_block_scale *scale, const float f[2], const float *x,
                          size_t c0, size_t n) {
   const size_t cols = j->plan->cols, here = cols - c0 < n ? cols - c0 : n, all = b->rows * n, whole = (all + 15) / 16 * 16;
@@ -531,7 +532,7 @@ static void narrow_bytes(uint8_t *codes, const mx_job *j, const mx_band *b, cons
   j->kernels->codes(codes, j->flat, &p);
 }
 
-/* Error of a tile under one scale, by the values of its codes. */
+/* The error of a tile under one scale, from the values of its codes. */
 static float error_of(mx_job *j, const mx_band *b, const mx_block_scale *scale, const float f[2], size_t c0, size_t n) {
   const mx_plan *p = j->plan;
   uint8_t codes[MX_PIECE_ELEMENTS];
@@ -614,7 +615,7 @@ int mxi_stages_take_tiles(const mx_job *j) {
                     p->block_rows * p->block_cols <= MX_SIX_BLOCK);
 }
 
-/* Codes of a piece, one a byte. */
+/* Computes the codes of a piece, one to a byte. */
 static void tile_codes(uint8_t *codes, const mx_job *j, mx_piece *p, const place *at, mx_memo *memo) {
   j->kernels->block_amax(p);
   if (j->stages->six) {

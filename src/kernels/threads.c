@@ -1,8 +1,8 @@
 /* Decides how many threads a call gets.
  *
- * OpenMP's runtime ends the process when a thread cannot be started, puts a table of the team on the stack, and waits for ever in a child of fork() for
- * threads that only the parent has. So the number is held to what is sensible, the first call that wants more threads than any before it on its
- * thread finds out whether they can be started, and a child gets one. */
+ * OpenMP's runtime ends the process if it cannot start a thread, puts a table of the team on the stack, and in a child of fork() waits for
+ * ever for threads that only the parent has. So the number is limited to a sensible one, the first call on a thread that wants more threads
+ * than any before it finds out whether they can be started, and a child gets a single one. */
 #include "kernels/threads.h"
 
 #include <omp.h>
@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 
 static int forked;      /* in a child of a process that had several threads */
-static int had_threads; /* the state at the last fork(), written before it and read after it by the thread that forks */
+static int had_threads; /* whether the process had several threads at the last fork(); the forking thread writes it before and reads it after */
 
-/* The folder of a process's threads has a link for each of them and two more. Where there is no /proc, more than one is assumed. */
+/* The folder with the threads of a process has a link for each of them and two more. Without /proc, several threads are assumed. */
 static void before_fork(void) {
   struct stat tasks;
   had_threads = stat("/proc/self/task", &tasks) || tasks.st_nlink > 3;
@@ -36,7 +36,7 @@ static void *wait_at(void *arg) {
   return NULL;
 }
 
-/* How many of n threads, with this one, can be there at a time: they are started, and end. */
+/* How many of n threads, including this one, can exist at a time; it starts them and lets them end. */
 static int can_start(int n) {
   pthread_t others[MX_MOST_THREADS];
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
@@ -53,15 +53,16 @@ static int can_start(int n) {
 int mxi_threads_wanted(int n_threads) {
   if (forked) return 1;
   const int n = n_threads > 0 ? n_threads : omp_get_max_threads();
-  if (n <= MX_MOST_THREADS) return n; /* OpenMP asks the system for its processors at every call, which small products would feel */
+  if (n <= MX_MOST_THREADS)
+    return n; /* because OpenMP asks the system for the number of processors at every call, which would slow down small products */
   const int processors = omp_get_num_procs(), most = processors > MX_MOST_THREADS ? processors : MX_MOST_THREADS;
   return n < most ? n : most;
 }
 
 int mxi_threads_granted(int wanted) {
-  static _Thread_local int started = 1; /* OpenMP keeps the threads that it has */
+  static _Thread_local int started = 1; /* OpenMP keeps the threads that it has started */
   if (wanted <= started || omp_get_active_level() >= omp_get_max_active_levels()) return wanted;
-  /* A machine with more processors than that starts threads without being asked. */
+  /* A machine with more processors than that can be trusted to start the threads. */
   if (wanted > MX_MOST_THREADS) return wanted;
   const int n = can_start(wanted);
   if (n > started) started = n;

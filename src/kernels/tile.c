@@ -1,4 +1,4 @@
-/* Quantises one tile of a matrix by scalar code, to which every vector kernel is held, and which takes over where none fits. SPEC 3.2. */
+/* Quantises one tile of a matrix by scalar code, against which every vector kernel is tested, and which takes over if none fits. SPEC 3.2. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ void mxi_tile_stats(mx_block_stats *st, const mx_plan *p, const mx_band *b, size
     for (size_t c = c0; c < c1; c++) mx_block_stats_add(st, b->at[r * b->ld + c - b->col]);
   st->amax = st->has_inf ? INFINITY : st->amax_finite;
   if (p->spec.scale_rule != MX_SCALE_RULE_QUEST) return;
-  const double n = (double)(p->block_rows * p->block_cols); /* a short block is filled with zeros */
+  const double n = (double)(p->block_rows * p->block_cols); /* a short block is filled up with zeros */
   double sum = 0, squares = 0;
   for (size_t r = 0; r < b->rows; r++)
     for (size_t c = c0; c < c1; c++) sum += (double)b->at[r * b->ld + c - b->col];
@@ -31,7 +31,7 @@ void mxi_tile_store_scale(const mx_job *j, const mx_band *b, size_t block_row, s
   }
 }
 
-/* Codes of a tile row, which starts at column c0. */
+/* Stores the codes of a tile row, which starts at column c0. */
 void mxi_tile_store_codes(const mx_job *j, size_t row, size_t c0, size_t n, const uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t *out = j->out->codes + row * j->out->code_stride;
@@ -56,7 +56,7 @@ static void refuse(mx_job *j, size_t index) {
   if (index < j->refused) j->refused = index;
 }
 
-/* A row of elem=bf16: to nearest even, past the largest to Inf; a NaN keeps its payload. */
+/* Rounds a row of elem=bf16 to nearest even, and to Inf past the largest number; a NaN keeps its payload. */
 static void to_bfloat16(uint8_t *out, const float *x, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t bits;
@@ -67,7 +67,7 @@ static void to_bfloat16(uint8_t *out, const float *x, size_t n) {
   }
 }
 
-/* elem=none, elem=bf16: a band of tiles, whole rows of it. */
+/* elem=none, elem=bf16: stores whole rows of a band of tiles. */
 void mxi_tile_pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t n_cols) {
   const mx_encoding nearest = {0};
   const uint32_t one = (uint32_t)mx_encode(j->plan->scale, 1, &nearest, 0);
@@ -85,12 +85,12 @@ void mxi_tile_pass_through(mx_job *j, const mx_band *b, size_t block_row, size_t
     mxi_tile_store_scale(j, b, block_row, b->col / j->plan->block_cols + t, one);
 }
 
-/* Returns the first value that the spec refuses, SIZE_MAX if none. */
+/* Quantises a tile of HiFloat4. Returns the first value that the spec refuses, or SIZE_MAX. */
 static size_t hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1, size_t block_col, uint64_t index, uint32_t *codes) {
   const mx_plan *p = j->plan;
   uint8_t bytes[64];
   uint32_t scale;
-  float x[64] = {0}; /* a short block is stored whole, filled up with +0 */
+  float x[64] = {0}; /* a short block is stored completely, filled up with +0 */
   memcpy(x, b->at + c0 - b->col, (c1 - c0) * sizeof *x);
   const int refused = mxi_hif4_block(bytes, &scale, j->out->micro + (b->first * j->out->scale_cols + block_col) * 3, p, x, 64, index);
   for (size_t i = 0; i < c1 - c0; i++)
@@ -102,7 +102,8 @@ static size_t hif4_tile(const mx_job *j, const mx_band *b, size_t c0, size_t c1,
   return SIZE_MAX;
 }
 
-/* Values and codes of row r of a tile; n columns, filling included. Returns the first column that the spec refuses, SIZE_MAX if none. */
+/* Computes values and codes of row r of a tile, n columns including those that fill it up. Returns the first column that the spec refuses,
+ * or SIZE_MAX. */
 static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale *scale, size_t r, size_t c0, size_t n,
                          const mx_scratch *mine) {
   const mx_plan *p = j->plan;
@@ -110,13 +111,13 @@ static size_t encode_row(const mx_job *j, const mx_band *b, const mx_block_scale
   for (size_t i = 0; i < n; i++) {
     const float x = mine->values[i] = c0 + i < p->cols ? b->at[r * b->ld + c0 + i - b->col] : 0;
     if (isnan(x) && p->spec.elem_nan == MX_ELEM_NAN_ERROR) return c0 + i;
-    /* What fills a block is zero whatever random integer it has: there may be none for it. */
+    /* The zeros that fill up a block stay zero under any random integer, and there may be none for them. */
     mine->codes[i] = mxi_element_code(p, scale, x, c0 + i < p->cols ? index + c0 + i : index);
   }
   return SIZE_MAX;
 }
 
-/* Does the map-to-4 candidate win? It must have a strictly smaller error (TECHNIQUES 4.5). */
+/* Whether the map-to-4 candidate wins, for which it needs a strictly smaller error (TECHNIQUES 4.5). */
 static int four_wins(const mx_job *j, const mx_band *b, const mx_block_scale *six, const mx_block_scale *four, size_t c0, size_t n,
                      const mx_scratch *mine) {
   const mx_block_scale *both[2] = {six, four};
@@ -138,12 +139,13 @@ void mxi_tile_scalar(mx_job *j, const mx_band *b, size_t block_row, size_t block
     if (bad != SIZE_MAX) refuse(j, bad);
     return;
   }
-  const size_t n = p->block_cols; /* a short block is stored whole, filled up with +0 */
+  const size_t n = p->block_cols; /* a short block is stored completely, filled up with +0 */
   mx_block_stats stats;
   mx_block_scale scale, four;
   mxi_tile_stats(&stats, p, b, c0, c1);
   if (mxi_block_scale_find(&scale, p, &stats, 0, index)) {
-    size_t at = SIZE_MAX; /* the first NaN or Inf; the largest value carried to Inf has none: the tile's first element */
+    size_t at =
+        SIZE_MAX; /* the first NaN or Inf; if there is none because the largest value was carried to Inf, the first element of the tile */
     for (size_t r = 0; r < b->rows; r++)
       for (size_t c = c0; c < c1; c++)
         if (at == SIZE_MAX && !isfinite(b->at[r * b->ld + c - b->col])) at = (b->first + r) * p->cols + c;

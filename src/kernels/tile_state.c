@@ -1,4 +1,4 @@
-/* Asks the processor for tiles of AMX, and Linux for the leave to use them. */
+/* Finds out whether the processor has AMX tiles, and asks Linux for permission to use them. */
 #include "kernels/tile_state.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -16,7 +16,7 @@ int mxi_tiles_host(void) {
   return (low & TILE_STATE) == TILE_STATE;
 }
 
-/* Linux's answer is kept for the life of the process, since it would not change. */
+/* The answer of Linux is kept for the life of the process, since it does not change. */
 int mxi_tiles_permitted(void) {
   enum { UNKNOWN, NO, YES };
   enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* asm/prctl.h, since Linux 5.16 */

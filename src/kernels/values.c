@@ -6,9 +6,10 @@
 
 #include "kernels/block/narrow.h"
 
-/* Codes as bits of a binary16: the sign to the top, the rest so that its fields meet those of a binary16. INT and e5m2fnuz are not like that. */
+/* Prepares codes as bits of a binary16: the sign goes to the top, and the other fields go where binary16 has them. This does not work for
+ * INT and e5m2fnuz. */
 static void half_init(mx_values *f, const mx_format *e) {
-  const int room = e->exp_bits < 5 || e->inf_code != MX_NO_CODE; /* the last exponent of a binary16 is no number's */
+  const int room = e->exp_bits < 5 || e->inf_code != MX_NO_CODE; /* the highest exponent of binary16 holds no numbers */
   f->half = room && e->bits > 4 && e->bits <= 8 && e->sign_bits && (e->kind == MX_KIND_FLOAT || e->kind == MX_KIND_FNUZ);
   f->whole = e->kind == MX_KIND_INT && e->bits == 8;
   if (f->whole) f->half_factor = ldexpf(1, -e->man_bits);
@@ -17,7 +18,7 @@ static void half_init(mx_values *f, const mx_format *e) {
   f->half_shift = 10 - e->man_bits;
   f->half_mask = (1 << (e->bits - 1)) - 1;
   f->half_factor = ldexpf(1, 15 - e->bias);
-  const int ieee = e->inf_code != MX_NO_CODE; /* then NaN is NaN there too */
+  const int ieee = e->inf_code != MX_NO_CODE; /* then a NaN is also a NaN in binary16 */
   f->nan_mask = ieee ? 0 : e->kind == MX_KIND_FNUZ ? 0xFF : 0x7F;
   f->nan_code = ieee || e->nan_code == MX_NO_CODE ? 0xFF : (uint8_t)e->nan_code;
 }
@@ -36,7 +37,7 @@ void mxi_values_tables(mx_values *f, const mx_format *e) {
     if ((c < 128 ? other : other | UINT32_C(1) << 31) != bits) f->one_sign = 0;
   }
   half_init(f, e);
-  if (f->keeps_nan && e->inf_code != MX_NO_CODE) f->half = 0; /* NaN keeps its payload there */
+  if (f->keeps_nan && e->inf_code != MX_NO_CODE) f->half = 0; /* a NaN would keep its payload */
 }
 
 static void values(float *out, const uint8_t *codes, size_t n, const mx_values *t, const float *f, const double *wide, int shift) {

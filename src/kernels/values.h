@@ -7,49 +7,50 @@
 
 #include "mxgold/format.h"
 
-enum { MX_VALUES_MOST = 512 }; /* elements of one call */
+enum { MX_VALUES_MOST = 512 }; /* most elements in one call */
 
-/* How the value of a code becomes that of an element; f is the block's. */
+/* How the value of a code becomes that of an element; f is the factor of the block. */
 typedef enum mx_values_how {
   MX_VALUES_MUL,     /* rnd(v * f) */
   MX_VALUES_MUL_MUL, /* rnd(rnd(v * f) * then) */
   MX_VALUES_DIV,     /* rnd(v / f), 0 / 0 is the dividend */
   MX_VALUES_DIV_MUL, /* rnd(rnd(v / f) * then), 0 / 0 is the dividend */
-  MX_VALUES_WIDE     /* rnd(v * wide), a product that binary64 holds */
+  MX_VALUES_WIDE     /* rnd(v * wide), where binary64 holds the product */
 } mx_values_how;
 
 typedef struct mx_values {
-  float table[256];            /* of codes one a byte */
-  uint8_t high[256], low[256]; /* the upper and lower byte of each as bfloat16: no code has more than eight significant bits */
-  int keeps_nan;               /* NaN keeps its sign; else it is canonical */
-  int one_sign;                /* codes 128 .. 255 have the values of 0 .. 127 with the other sign */
-  /* Or by way of binary16: (code & half_mask) << half_shift, the bit above the mask to the top, times half_factor. A code c with (c & nan_mask) ==
-   * nan_code is NaN. */
-  int whole; /* or the code is a number of whole steps of half_factor */
+  float table[256]; /* values of one-byte codes */
+  uint8_t high[256],
+      low[256];  /* the upper and lower bytes of these as bfloat16, which is exact since no code has more than eight significant bits */
+  int keeps_nan; /* 1: a NaN keeps its sign; 0: it is canonical */
+  int one_sign;  /* codes 128 .. 255 have the values of codes 0 .. 127 with the other sign */
+  /* Values can also be computed through binary16: (code & half_mask) << half_shift, with the bit above the mask moved to the top, times
+   * half_factor. A code c with (c & nan_mask) == nan_code is NaN. */
+  int whole; /* or the code counts whole steps of half_factor */
   int half, half_sign, half_shift, half_mask;
   uint8_t nan_mask, nan_code;
   float half_factor;
   mx_values_how how;
-  int may_be_invalid; /* 0 * Inf and its like can occur: NaN has to be made canonical */
+  int may_be_invalid; /* 0 * Inf and the like can occur, so NaNs must be made canonical */
   float then;
 } mx_values;
 
 typedef struct mx_value_kernels {
-  /* n <= MX_VALUES_MOST values; f[i >> shift] is the factor of elements 16 i to 16 i + 15, or, with shift < 0, f[i] that of element i. WIDE takes
-   * wide[] in the place of f[] and no shift < 0. */
+  /* Computes n <= MX_VALUES_MOST values. f[i >> shift] is the factor of elements 16 i to 16 i + 15 or, with shift < 0, f[i] is that of
+   * element i. WIDE uses wide[] instead of f[], without shift < 0. */
   void (*values)(float *out, const uint8_t *codes, size_t n, const mx_values *v, const float *f, const double *wide, int shift);
-  /* Values of n 4-bit codes, n a multiple of block, block one of 16: value = table[16 * scale + code]. high_first: element 2i in bits 7:4. May be
-   * NULL. */
+  /* Computes the values of n 4-bit codes, where n is a multiple of block and block one of 16: value = table[16 * scale + code]. high_first:
+   * element 2i is in bits 7:4. May be NULL. */
   void (*values4)(float *out, const uint8_t *codes, const uint8_t *scales, const float *table, size_t n, size_t block, int high_first);
-  /* Nearest bfloat16 of n numbers whose NaNs are canonical. */
+  /* Rounds n numbers, whose NaNs are canonical, to the nearest bfloat16. */
   void (*to_bf16)(uint16_t *out, const float *x, size_t n);
-  /* n 4-bit codes of (n + 1) / 2 bytes, one a byte. */
+  /* Unpacks n 4-bit codes from (n + 1) / 2 bytes, to one a byte. */
   void (*unpack4)(uint8_t *codes, const uint8_t *in, size_t n, int high_first);
 } mx_value_kernels;
 
 extern const mx_value_kernels mxi_values_scalar, mxi_values_avx2, mxi_values_avx512, mxi_values_neon;
 
-/** The tables of a format of at most 8 bits; keeps_nan is set. */
+/** Makes the tables of a format of at most 8 bits; keeps_nan must be set. */
 void mxi_values_tables(mx_values *out, const mx_format *format);
 
 #endif

@@ -1,5 +1,5 @@
-/* Computes values from codes, written once over the lanes of vectors_*.h. The including file has VALUES4 and look_up(), and names the table in
- * TABLE. */
+/* Computes values from codes over the lanes of vectors_*.h. The including file defines VALUES4 and look_up(), and gives the name of the
+ * table in TABLE. */
 #include <string.h>
 
 #include "kernels/block/narrow.h"
@@ -21,7 +21,7 @@ INLINE vf value_of(vf v, vf f, vf then, const mx_values_how how, const int check
   return check ? canonical(r) : r;
 }
 
-/* n is a multiple of 4 W. */
+/* Computes n values, where n is a multiple of 4 W. */
 INLINE void run(float *out, const uint8_t *codes, size_t n, const mx_values *t, const float *f, const double *wide, const int shift,
                 const mx_values_how how, const int by_element, const int check) {
   const vf then = vf_set(t->then);
@@ -68,7 +68,7 @@ static void values(float *out, const uint8_t *codes, size_t n, const mx_values *
   float v[4 * W], g[4 * W] = {0};
   double h[4] = {0};
   memcpy(c, codes + here, rest);
-  for (size_t i = 0; i < rest; i++) { /* factors for a start at 0 */
+  for (size_t i = 0; i < rest; i++) { /* the factors of the rest, moved to start at 0 */
     const size_t at = shift < 0 ? here + i : (here + i) / 16 >> shift;
     if (t->how == MX_VALUES_WIDE)
       h[i / 16] = wide[at];

@@ -38,8 +38,8 @@ static void values4(float *out, const uint8_t *codes, const uint8_t *scales, con
     for (size_t i = b; i < b + block; i += 8) {
       int32_t four;
       __builtin_memcpy(&four, codes + i / 2, sizeof four);
-      const __m256i at = _mm256_srlv_epi32(_mm256_set1_epi32(four), by); /* the permutation reads the low three bits */
-      const __m256 top = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28)); /* bit 3 to the sign */
+      const __m256i at = _mm256_srlv_epi32(_mm256_set1_epi32(four), by); /* the permutation uses the low three bits */
+      const __m256 top = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28)); /* moves bit 3 to the sign */
       _mm256_storeu_ps(out + i, _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, at), _mm256_permutevar8x32_ps(high, at), top));
     }
   }

@@ -2,7 +2,7 @@
 #include "kernels/values.h"
 #include "kernels/vectors_avx512.h"
 
-/* One byte of the bfloat16 of each of 64 codes. */
+/* Looks up one byte of the bfloat16 of each of 64 codes. */
 static inline __attribute__((always_inline)) __m512i byte_of(const uint8_t table[256], __m512i codes, __mmask64 upper) {
   const __m512i first = _mm512_permutex2var_epi8(_mm512_loadu_si512(table), codes, _mm512_loadu_si512(table + 64));
   const __m512i last = _mm512_permutex2var_epi8(_mm512_loadu_si512(table + 128), codes, _mm512_loadu_si512(table + 192));
@@ -10,7 +10,7 @@ static inline __attribute__((always_inline)) __m512i byte_of(const uint8_t table
 }
 
 static inline __attribute__((always_inline)) void look_up(vf v[4], const mx_values *t, const uint8_t *codes) {
-  /* Unpacks work within 128-bit lanes: lane i gets four of each sixteen codes, so that vectors come out in order. */
+  /* Unpacks work within 128-bit lanes, so lane i gets four of each sixteen codes, and the vectors come out in order. */
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i c = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(codes)), zero = _mm512_setzero_si512();
   __m512i high, low;
@@ -38,7 +38,7 @@ static void values4(float *out, const uint8_t *codes, const uint8_t *scales, con
     const __m512 values = _mm512_loadu_ps(table + 16 * (size_t)*scales++);
     for (size_t i = b; i < b + block; i += 16) {
       const __m512i eight = _mm512_castsi128_si512(_mm_loadl_epi64((const __m128i *)(codes + i / 2)));
-      const __m512i at = _mm512_srlv_epi32(_mm512_permutexvar_epi32(halves, eight), by); /* the permutation reads the low four bits */
+      const __m512i at = _mm512_srlv_epi32(_mm512_permutexvar_epi32(halves, eight), by); /* the permutation uses the low four bits */
       _mm512_storeu_ps(out + i, _mm512_permutexvar_ps(at, values));
     }
   }

@@ -20,7 +20,7 @@ static inline void look_up(vf v[4], const mx_values *t, const uint8_t *codes) {
     by_half(v, t, c);
     return;
   }
-  float x[4 * W]; /* a byte a lane: the table is too large for a permutation */
+  float x[4 * W]; /* one lookup for each byte, since the table is too large for a permutation */
   for (int i = 0; i < 4 * W; i++) x[i] = t->table[codes[i]];
   for (int k = 0; k < 4; k++) v[k] = vf_load(x + k * W);
 }

@@ -1,4 +1,4 @@
-/* Defines the vocabulary of stages.inc.h in AVX2, eight lanes. */
+/* Defines the vocabulary of stages.inc.h in AVX2, with eight lanes. */
 #ifndef MX_KERNELS_VECTORS_AVX2_H
 #define MX_KERNELS_VECTORS_AVX2_H
 
@@ -56,7 +56,8 @@ static inline int32_t vi_hmax(vi a) {
   return most;
 }
 
-/* a + b and a - b of lanes that differ in `stride` alone, in the first and the second of them. The product by 1 or -1 is exact. */
+/* Puts a + b and a - b into the first and the second of two lanes whose numbers differ only in bit `stride`. The product with 1 or -1 is
+ * exact. */
 static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigned stride) {
   const vf one = _mm256_setr_ps(1, -1, 1, -1, 1, -1, 1, -1), two = _mm256_setr_ps(1, 1, -1, -1, 1, 1, -1, -1),
            four = _mm256_setr_ps(1, 1, 1, 1, -1, -1, -1, -1);
@@ -65,24 +66,24 @@ static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigne
   return _mm256_fmadd_ps(v, four, _mm256_permute2f128_ps(v, v, 1));
 }
 
-/* Sixteen numbers below 256 to bytes. */
+/* Stores sixteen numbers below 256 as bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) {
   const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(a[0], a[1]), 0xD8);
   _mm_storeu_si128((void *)p, _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
 }
 
-/* Thirty-two numbers below 256 to bytes. Packs take four of each vector in turn. */
+/* Stores thirty-two numbers below 256 as bytes. Packs take four of each vector in turn. */
 static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
   const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(a[0], a[1]), _mm256_packus_epi32(a[2], a[3]));
   _mm256_storeu_si256((void *)p, _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
-/* Two vectors of numbers below 65536 to words. */
+/* Stores two vectors of numbers below 65536 as words. */
 static inline void vi_store_words(uint16_t *p, const vi a[2]) {
   _mm256_storeu_si256((void *)p, _mm256_permute4x64_epi64(_mm256_packus_epi32(a[0], a[1]), 0xD8));
 }
 
-/* rnd(v * a), the product exact in binary64. */
+/* rnd(v * a), where the product is exact in binary64. */
 static inline vf vf_times(vf v, double a) {
   const __m256d f = _mm256_set1_pd(a);
   const __m128 low = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v)), f));
@@ -90,7 +91,7 @@ static inline vf vf_times(vf v, double a) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 
-/* Sixteen bytes to thirty-two codes. */
+/* Unpacks sixteen bytes into thirty-two codes. */
 static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
   const __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)in)), mask = _mm256_set1_epi16(15);
   const __m256i low = _mm256_and_si256(w, mask), high = _mm256_srli_epi16(w, 4);
@@ -98,7 +99,7 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
                       high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
 }
 
-/* The square of W vectors by its other side. */
+/* Transposes a square of W vectors. */
 static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
   __m256 a[8];
   __m256d b[8];
@@ -123,12 +124,12 @@ static inline vi vi_reduce(const vi *m) {
   return vi_max(_mm256_permute2x128_si256(b[0], b[1], 0x20), _mm256_permute2x128_si256(b[0], b[1], 0x31));
 }
 
-/* Products of lanes 0, 2, 4, ... as 64 bits; their upper halves. */
+/* Products of lanes 0, 2, 4 and so on as 64 bits; the upper halves of these. */
 #define vi_mul_even(a, b) _mm256_mul_epu32(a, b)
 static inline vi vi_high(vi a) { return _mm256_srli_epi64(a, 32); }
 static inline vi vi_xor3(vi a, vi b, vi c) { return _mm256_xor_si256(_mm256_xor_si256(a, c), b); }
-static inline vi vi_counters(void) { return _mm256_setr_epi64x(0, 2, 1, 3); } /* that vi_store_pairs() puts in order */
-/* Even lanes of a, and those of b behind each of them. */
+static inline vi vi_counters(void) { return _mm256_setr_epi64x(0, 2, 1, 3); } /* which vi_store_pairs() puts in order */
+/* The even lanes of a, each followed by that of b. */
 static inline vi vi_even_odd(vi a, vi b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); }
 static inline void vi_store_pairs(uint32_t *p, vi a, vi b) {
   vi_store(p, _mm256_unpacklo_epi64(a, b));
@@ -141,7 +142,7 @@ static inline __attribute__((always_inline)) __m128 half_quotient(__m256d produc
   const __m256d q = _mm256_div_pd(product, divisor), rest = _mm256_fnmadd_pd(q, divisor, product);
   const __m256i bits = _mm256_castpd_si256(q), one = _mm256_set1_epi64x(1);
   const __m256i cut = _mm256_castpd_si256(_mm256_cmp_pd(rest, zero, _CMP_NEQ_OQ));
-  /* towards zero: one less where the quotient was rounded away, that is where rest and product differ in sign (divisor > 0) */
+  /* toward zero: one less if the quotient was rounded away from zero, that is if rest and product differ in sign (divisor > 0) */
   const __m256i differ = _mm256_cmpgt_epi64(_mm256_setzero_si256(), _mm256_castpd_si256(_mm256_xor_pd(rest, product)));
   const __m256i down = _mm256_add_epi64(bits, _mm256_and_si256(cut, differ)); /* adds -1 */
   const __m256i odd = _mm256_or_si256(down, _mm256_and_si256(cut, one));
@@ -155,8 +156,8 @@ static inline __attribute__((always_inline)) __m128 half_quotient(__m256d produc
   return _mm256_cvtpd_ps(_mm256_castsi256_pd(_mm256_or_si256(_mm256_andnot_si256(zeros, sticky), sign)));
 }
 
-/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126; the first
- * to nearest if that is asked. */
+/* x * times / over, or times / (x * over), where products are exact and over > 0: rounded to odd and limited to 2^-125 and 2^126, or the
+ * first of them rounded to nearest. */
 static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, double over, int inverse, const int nearest) {
   __m128 h[2];
   const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
@@ -167,7 +168,7 @@ static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, 
   return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
 }
 
-/* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
+/* The same with a factor for each lane: x * times / (f * over) or, with encode, x * (times * f) / over. */
 static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double times, double over, vf f, int encode, const int nearest) {
   __m128 h[2];
   const __m256d t = _mm256_set1_pd(times), o = _mm256_set1_pd(over);
@@ -180,12 +181,12 @@ static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double time
   return _mm256_insertf128_ps(_mm256_castps128_ps256(h[0]), h[1], 1);
 }
 
-/* bytes[i] = table[bytes[i]], sixteen of each. */
+/* bytes[i] = table[bytes[i]], for sixteen bytes and a table of sixteen. */
 static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
   _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));
 }
 
-/* Thirty-two codes to sixteen bytes. */
+/* Packs thirty-two codes into sixteen bytes. */
 static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first) {
   const __m128i w = _mm_set1_epi16(high_first ? 0x0110 : 0x1001);
   const __m128i a = _mm_maddubs_epi16(_mm_loadu_si128((const void *)codes), w),

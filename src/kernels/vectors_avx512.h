@@ -1,4 +1,4 @@
-/* Defines the vocabulary of stages.inc.h in AVX-512, sixteen lanes. */
+/* Defines the vocabulary of stages.inc.h in AVX-512, with sixteen lanes. */
 #ifndef MX_KERNELS_VECTORS_AVX512_H
 #define MX_KERNELS_VECTORS_AVX512_H
 
@@ -50,7 +50,8 @@ static inline vm vm_none(void) { return 0; }
 static inline vi vi_blend(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); } /* m ? a : b */
 static inline int32_t vi_hmax(vi a) { return _mm512_reduce_max_epi32(a); }
 
-/* a + b and a - b of lanes that differ in `stride` alone, in the first and the second of them. The product by 1 or -1 is exact. */
+/* Puts a + b and a - b into the first and the second of two lanes whose numbers differ only in bit `stride`. The product with 1 or -1 is
+ * exact. */
 static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigned stride) {
   const __m512i lane = vi_iota(), second = _mm512_and_si512(lane, _mm512_set1_epi32((int)stride));
   const vf sign = _mm512_mask_blend_ps(_mm512_test_epi32_mask(second, second), _mm512_set1_ps(1), _mm512_set1_ps(-1));
@@ -61,26 +62,26 @@ static inline __attribute__((always_inline)) vf vf_butterfly(vf v, const unsigne
   return _mm512_fmadd_ps(v, sign, other);
 }
 
-/* The product by a number; of a NaN the one NaN that all machines give. */
+/* The product with a number; a NaN gives the NaN that all machines give. */
 #define vf_mul_or_nan(a, b) _mm512_mask_mul_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000)), _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b)
 
-/* Sixteen numbers below 256 to bytes. */
+/* Stores sixteen numbers below 256 as bytes. */
 static inline void vi_store16(uint8_t *p, const vi *a) { _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(a[0])); }
 
-/* Sixty-four numbers below 256 to bytes. Packs take four of each vector in turn. */
+/* Stores sixty-four numbers below 256 as bytes. Packs take four of each vector in turn. */
 static inline void vi_store_bytes(uint8_t *p, const vi a[4]) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i packed = _mm512_packus_epi16(_mm512_packus_epi32(a[0], a[1]), _mm512_packus_epi32(a[2], a[3]));
   _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, packed));
 }
 
-/* Two vectors of numbers below 65536 to words. */
+/* Stores two vectors of numbers below 65536 as words. */
 static inline void vi_store_words(uint16_t *p, const vi a[2]) {
   _mm256_storeu_si256((void *)p, _mm512_cvtepi32_epi16(a[0]));
   _mm256_storeu_si256((void *)(p + W), _mm512_cvtepi32_epi16(a[1]));
 }
 
-/* rnd(v * a), the product exact in binary64. */
+/* rnd(v * a), where the product is exact in binary64. */
 static inline vf vf_times(vf v, double a) {
   const __m512d f = _mm512_set1_pd(a);
   const __m256 low = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)), f));
@@ -88,7 +89,7 @@ static inline vf vf_times(vf v, double a) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-/* Sixteen bytes to thirty-two codes. */
+/* Unpacks sixteen bytes into thirty-two codes. */
 static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
   const __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)in)), mask = _mm256_set1_epi16(15);
   const __m256i low = _mm256_and_si256(w, mask), high = _mm256_srli_epi16(w, 4);
@@ -96,7 +97,7 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
                       high_first ? _mm256_or_si256(high, _mm256_slli_epi16(low, 8)) : _mm256_or_si256(low, _mm256_slli_epi16(high, 8)));
 }
 
-/* The square of W vectors by its other side. */
+/* Transposes a square of W vectors. */
 static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
   __m512 a[16];
   __m512d b[16];
@@ -107,7 +108,7 @@ static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
       b[g + 2 * k] = _mm512_unpacklo_pd(x, y);
       b[g + 2 * k + 1] = _mm512_unpackhi_pd(x, y);
     }
-  for (int j = 0; j < 4; j++) { /* lane l of b[4 g + j]: rows 4 g to 4 g + 3 of column 4 l + j */
+  for (int j = 0; j < 4; j++) { /* lane l of b[4 g + j] has rows 4 g to 4 g + 3 of column 4 l + j */
     const __m512d e = _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88), f = _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD);
     const __m512d g = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0x88), h = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0xDD);
     t[j] = _mm512_castpd_ps(_mm512_shuffle_f64x2(e, g, 0x88));
@@ -127,12 +128,12 @@ static inline vi vi_reduce(const vi *m) {
   return vi_max(_mm512_shuffle_i32x4(c[0], c[1], 0x88), _mm512_shuffle_i32x4(c[0], c[1], 0xDD));
 }
 
-/* Products of lanes 0, 2, 4, ... as 64 bits; their upper halves. */
+/* Products of lanes 0, 2, 4 and so on as 64 bits; the upper halves of these. */
 #define vi_mul_even(a, b) _mm512_mul_epu32(a, b)
 static inline vi vi_high(vi a) { return _mm512_srli_epi64(a, 32); }
 static inline vi vi_xor3(vi a, vi b, vi c) { return _mm512_ternarylogic_epi32(a, b, c, 0x96); }
-static inline vi vi_counters(void) { return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); } /* that vi_store_pairs() puts in order */
-/* Even lanes of a, and those of b behind each of them. */
+static inline vi vi_counters(void) { return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7); } /* which vi_store_pairs() puts in order */
+/* The even lanes of a, each followed by that of b. */
 static inline vi vi_even_odd(vi a, vi b) {
   return _mm512_castps_si512(_mm512_mask_moveldup_ps(_mm512_castsi512_ps(a), 0xAAAA, _mm512_castsi512_ps(b)));
 }
@@ -146,7 +147,7 @@ static inline __attribute__((always_inline)) __m256 half_quotient(__m512d produc
   const __m512d q = _mm512_div_pd(product, divisor), rest = _mm512_fnmadd_pd(q, divisor, product);
   const __m512i bits = _mm512_castpd_si512(q), one = _mm512_set1_epi64(1);
   const __mmask8 cut = _mm512_cmp_pd_mask(rest, _mm512_setzero_pd(), _CMP_NEQ_OQ);
-  /* towards zero: one less where the quotient was rounded away, that is where rest and product differ in sign (divisor > 0) */
+  /* toward zero: one less if the quotient was rounded away from zero, that is if rest and product differ in sign (divisor > 0) */
   const __mmask8 away = cut & _mm512_movepi64_mask(_mm512_castpd_si512(_mm512_xor_pd(rest, product)));
   const __m512i down = _mm512_mask_sub_epi64(bits, away, bits, one), odd = _mm512_mask_or_epi64(down, cut, down, one);
   if (nearest) return _mm512_cvtpd_ps(_mm512_castsi512_pd(odd));
@@ -161,8 +162,8 @@ static inline __attribute__((always_inline)) __m256 half_quotient(__m512d produc
   return _mm512_cvtpd_ps(_mm512_castsi512_pd(all));
 }
 
-/* x * times / over, or times / (x * over), with products exact and over > 0: rounded to odd, kept within 2^-125 and 2^126; the first
- * to nearest if that is asked. */
+/* x * times / over, or times / (x * over), where products are exact and over > 0: rounded to odd and limited to 2^-125 and 2^126, or the
+ * first of them rounded to nearest. */
 static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, double over, int inverse, const int nearest) {
   __m256 h[2];
   const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
@@ -173,7 +174,7 @@ static inline __attribute__((always_inline)) vf vf_quotient(vf x, double times, 
   return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
 }
 
-/* The same by a factor a lane: x * times / (f * over), or x * (times * f) / over with encode. */
+/* The same with a factor for each lane: x * times / (f * over) or, with encode, x * (times * f) / over. */
 static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double times, double over, vf f, int encode, const int nearest) {
   __m256 h[2];
   const __m512d t = _mm512_set1_pd(times), o = _mm512_set1_pd(over);
@@ -186,12 +187,12 @@ static inline __attribute__((always_inline)) vf vf_quotient_by(vf x, double time
   return _mm512_insertf32x8(_mm512_castps256_ps512(h[0]), h[1], 1);
 }
 
-/* bytes[i] = table[bytes[i]], sixteen of each. */
+/* bytes[i] = table[bytes[i]], for sixteen bytes and a table of sixteen. */
 static inline void bytes_lookup(uint8_t *bytes, const uint8_t *table) {
   _mm_storeu_si128((void *)bytes, _mm_shuffle_epi8(_mm_loadu_si128((const void *)table), _mm_loadu_si128((const void *)bytes)));
 }
 
-/* Thirty-two codes to sixteen bytes. */
+/* Packs thirty-two codes into sixteen bytes. */
 static inline void nibbles32(uint8_t *out, const uint8_t *codes, int high_first) {
   const __m256i c = _mm256_loadu_si256((const void *)codes), w = _mm256_set1_epi16(high_first ? 0x0110 : 0x1001);
   _mm_storeu_si128((void *)out, _mm256_cvtepi16_epi8(_mm256_maddubs_epi16(c, w)));

@@ -31,7 +31,7 @@ static uint64_t bits_of_f64(double x) {
 
 /* --- fma --- */
 
-/* nan=first: the NaN that a step yields, of the bits of b, acc and a, in this order; an invalid operation has its own. */
+/* nan=first: the NaN that a step gives from the bits of b, acc and a, in this order; an invalid operation has its own NaN. */
 static uint64_t first_nan(const mma_plan *plan, uint64_t b, uint64_t acc, uint64_t a) {
   const mx_format *d = plan->model->d;
   const uint64_t order[] = {b, acc, a}, sign = UINT64_C(1) << (d->bits - 1), quiet = UINT64_C(1) << (d->man_bits - 1);
@@ -56,7 +56,7 @@ static uint64_t chain_f64(const mma_plan *plan, const double *a, const double *b
   return acc;
 }
 
-/* A sum that becomes NaN stays NaN; which NaN it is, is looked up afterwards. */
+/* A sum that becomes NaN stays NaN; its bits are found afterwards. */
 static mma_acc fma_f32(const mma_plan *plan, const float *a, const float *b, size_t K, mma_acc acc) {
   const uint64_t from = acc.some ? acc.bits : 0;
   float sum = f32_of(from);
@@ -83,7 +83,7 @@ mma_acc mxi_mma_fma(const mma_plan *plan, const mma_panel *a, size_t i, const mm
 /* A subnormal becomes a zero of its sign. */
 static float flushed(const mma_plan *plan, float x) { return plan->x.flush && fabsf(x) < 0x1p-126f ? x * 0.0f : x; }
 
-/* fma(a, b, +0): as the product, but an exact zero is +0. */
+/* fma(a, b, +0): the product, except that an exact zero is +0. */
 static float times(float a, float b) { return a == 0 || b == 0 ? a * b + 0.0f : a * b; }
 
 static float tree(const mma_plan *plan, const float *a, const float *b, size_t n) {
@@ -99,7 +99,7 @@ mma_acc mxi_mma_pairwise(const mma_plan *plan, const mma_panel *a, size_t i, con
   float sum = acc.some ? f32_of(acc.bits) : 0.0f;
   for (size_t start = 0; start < K; start += plan->k) {
     size_t end = K - start < plan->k ? K : start + plan->k;
-    if (plan->x.flush && fabsf(sum) < 0x1p-126f) sum = 0.0f; /* C is an operand of each instruction: its zeros lose their sign */
+    if (plan->x.flush && fabsf(sum) < 0x1p-126f) sum = 0.0f; /* C is an operand of each instruction, so its zeros lose their sign */
     for (size_t k = start; k < end; k += L) sum = flushed(plan, sum + tree(plan, ra + k, rb + k, end - k < L ? end - k : L));
   }
   return (mma_acc){isnan(sum) && K ? mxi_mma_nan(plan) : bits_of_f32(sum), 1};

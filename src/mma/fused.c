@@ -4,9 +4,9 @@
 
 enum { MMA_RUN = 1 << 8 };
 
-/* Largest exponent and the cut sum of some terms; exp is at or below MMA_NO_EXP_SUM when none takes part. */
+/* The largest exponent and the cut sum of some terms; exp is at or below MMA_NO_EXP_SUM if no term takes part. */
 typedef struct partial {
-  __int128 sum; /* 64 bits do without P, whose sums may stand far above their exponents */
+  __int128 sum; /* 64 bits would be enough without P, whose sums may be far above their exponents */
   int exp;
 } partial;
 
@@ -21,21 +21,21 @@ typedef struct group {
   const mma_plan *plan;
   const int32_t *sig_a, *sig_b, *exp_a, *exp_b;
   const uint8_t *cls_a, *cls_b;
-  const mma_panel *a, *b; /* for P: scales of rows i and j, from element k on */
+  const mma_panel *a, *b; /* for P: the scales of rows i and j from element k on */
   size_t i, j, k, n;
-  int live; /* some product may take part */
+  int live; /* 1: some product may take part */
 } group;
 
 static int64_t product(const group *g, size_t q) { return (int64_t)g->sig_a[q] * g->sig_b[q]; }
 
-/* Under P scales are kept apart from the elements: the significand and exponent of the two scales that product q has. */
+/* Under P scales are kept separate from elements: the significand and the exponent of the product of the two scales of product q. */
 static int64_t scale_product(const group *g, size_t q, int *exp) {
   size_t at = (g->k + q) / g->plan->block, ia = g->i * g->a->n_blocks + at, jb = g->j * g->b->n_blocks + at;
   *exp = g->a->scale_exp[ia] + g->b->scale_exp[jb];
   return (int64_t)g->a->scale_sig[ia] * g->b->scale_sig[jb];
 }
 
-/* Product q with its scales, whole: value = *exp's power of two times the result. */
+/* Product q with its scales, uncut: its value is the result times two to the power *exp. */
 static int64_t whole_product(const group *g, size_t q, int *exp) {
   const mma_plan *plan = g->plan;
   int64_t p = product(g, q);
@@ -50,7 +50,7 @@ static int64_t whole_product(const group *g, size_t q, int *exp) {
 
 /* --- Inf and NaN --- */
 
-/* The class of the whole: MMA_NAN, or MMA_INF with its sign, or 0. */
+/* The class of the whole sum: MMA_NAN, or MMA_INF with its sign, or 0. */
 static int special_of(const group *g, mma_num c, int *negative) {
   int inf[2] = {0, 0};
   if (c.cls & MMA_NAN) return MMA_NAN;
@@ -64,7 +64,7 @@ static int special_of(const group *g, mma_num c, int *negative) {
   return inf[0] && inf[1] ? MMA_NAN : inf[0] || inf[1] ? MMA_INF : 0;
 }
 
-/* Finite products of 2^128 or more, where they count as Inf. */
+/* Handles finite products of 2^128 or more for models in which they count as Inf. */
 static int huge_of(const group *g, int *negative) {
   int inf[2] = {0, 0};
   for (size_t q = 0; q < g->n; q++) {
@@ -80,10 +80,11 @@ static int huge_of(const group *g, int *negative) {
 
 /* --- finite sums --- */
 
-/* The cut products first, first + step, ... in units of 2^(exp - F), down = exp + frac - F. MODE is a constant where it is called. */
+/* The sum of the cut products first, first + step and so on in units of 2^(exp - F); down = exp + frac - F. Callers pass a constant for
+ * mode. */
 static inline __attribute__((always_inline)) __int128 cut_products(const group *g, size_t first, size_t step, int down, const int mode) {
   __int128 all = 0;
-  for (size_t q = first; q < g->n;) { /* 2^8 terms of less than 2^54 (40 places, and integers of 8 bits) stay inside 64 bits */
+  for (size_t q = first; q < g->n;) { /* 2^8 terms below 2^54 (40 places, and integers of 8 bits) fit into 64 bits */
     int64_t sum = 0;
     for (size_t end = g->n - q > MMA_RUN ? q + MMA_RUN : g->n; q < end; q += step)
       sum += mma_cut(product(g, q), down - g->exp_a[q] - g->exp_b[q], mode);
@@ -92,7 +93,7 @@ static inline __attribute__((always_inline)) __int128 cut_products(const group *
   return all;
 }
 
-/* Products first, first + step, ... and C (exponent MMA_NO_EXP: none), aligned to the largest exponent. */
+/* The products first, first + step and so on, and C (unless its exponent is MMA_NO_EXP), aligned to the largest exponent. */
 static partial align_one_by_one(const group *g, size_t first, size_t step, mma_num c) {
   const mma_plan *plan = g->plan;
   partial p = {0, c.exp};
@@ -135,7 +136,7 @@ int mxi_mma_vectors(uint32_t isa_off) { return (void)isa_off, 0; }
 static partial align_vectors(const group *g, size_t first, size_t step, mma_num c) { return align_one_by_one(g, first, step, c); }
 #endif
 
-enum { MMA_VECTOR_LEAST = 6 }; /* elements: with fewer, one at a time is as fast */
+enum { MMA_VECTOR_LEAST = 6 }; /* with fewer elements, one at a time is as fast */
 
 static partial align_products(const group *g, size_t first, size_t step, mma_num c) {
   const mma_plan *plan = g->plan;
@@ -148,7 +149,7 @@ static partial align_products(const group *g, size_t first, size_t step, mma_num
   return p;
 }
 
-/* Sum s of P products in units of 2^-unit, exact; the lowest exponent of a product of two elements fixes the unit. */
+/* The exact sum of n products of elements; the lowest exponent of such a product fixes its unit. */
 static __int128 presum(const group *g, size_t first, size_t n, int lowest) {
   __int128 sum = 0;
   for (size_t q = first; q < first + n; q++) {
@@ -158,7 +159,7 @@ static __int128 presum(const group *g, size_t first, size_t n, int lowest) {
   return sum;
 }
 
-/* The smallest exponent that an operand's numbers have. */
+/* The smallest exponent of an operand's numbers. */
 static int lowest_of(const mx_format *f, int via) { return via == MX_ACC_VIA_F16 ? -14 : f->kind == MX_KIND_INT ? 0 : 1 - f->bias; }
 
 static partial align_presums(const group *g, mma_num c) {
@@ -166,7 +167,7 @@ static partial align_presums(const group *g, mma_num c) {
   size_t P = (size_t)plan->x.P;
   int lowest = lowest_of(plan->a.type, plan->x.via) + lowest_of(plan->b.type, plan->x.via);
   partial p = {0, c.exp};
-  for (int pass = 0; pass < 2; pass++) { /* exponents, then terms */
+  for (int pass = 0; pass < 2; pass++) { /* first exponents, then terms */
     for (size_t first = 0; first < g->n; first += P) {
       size_t n = g->n - first < P ? g->n - first : P;
       int exp = 0;
@@ -192,7 +193,7 @@ static const mma_num nothing = {0, MMA_NO_EXP, MMA_ZERO};
 
 static partial align_group(const group *g, mma_num c) { return g->plan->x.P ? align_presums(g, c) : align_products(g, 0, 1, c); }
 
-/* Even and odd products, each aligned to its own, then to each other. */
+/* Even and odd products, each aligned to their own largest exponent, and then to each other. */
 static partial align_split(const group *g) {
   const mma_plan *plan = g->plan;
   if (plan->x.split == MX_ACC_SPLIT_NONE) return align_group(g, nothing);
@@ -250,7 +251,8 @@ static uint64_t one_group(const group *g, int check, mma_acc acc) {
   return taking_part(p.exp) ? mxi_mma_round_wide(plan, p.sum, p.exp - plan->x.F, plan->x.out_round) : 0;
 }
 
-/* Is any of the elements k .. k+n-1 different from zero in both rows? If zeros have no exponent of their own, a zero takes no part in the alignment. */
+/* Whether any of the elements k .. k+n-1 may be nonzero in both rows. If zeros have no exponent of their own, a zero takes no part in the
+ * alignment. */
 static int is_live(uint64_t both, int shift, size_t k, size_t n) {
   const size_t first = k >> shift, last = (k + n - 1) >> shift;
   return (both >> first & (last - first > 62 ? UINT64_MAX : (UINT64_C(2) << (last - first)) - 1)) != 0;
@@ -260,10 +262,10 @@ mma_acc mxi_mma_fused(const mma_plan *plan, const mma_panel *a, size_t i, const 
   size_t K = a->K, L = plan->x.L ? (size_t)plan->x.L : plan->k;
   int check = a->special[i] | b->special[j];
   const uint64_t live = a->live && b->live ? a->live[i] & b->live[j] : UINT64_MAX;
-  for (size_t start = 0; start < K; start += plan->k) { /* an instruction */
+  for (size_t start = 0; start < K; start += plan->k) { /* for each instruction */
     size_t end = K - start < plan->k ? K : start + plan->k;
     mma_acc sum = plan->x.join == MX_ACC_JOIN_ADD ? (mma_acc){0, 0} : acc;
-    for (size_t k = start; k < end; k += L) { /* a group */
+    for (size_t k = start; k < end; k += L) { /* for each group */
       size_t n = end - k < L ? end - k : L, ak = i * K + k, bk = j * K + k;
       group g = {
           plan, a->sig + ak, b->sig + bk, a->exp + ak, b->exp + bk, a->cls + ak, b->cls + bk,

@@ -1,4 +1,5 @@
-/* Keeps panels of whole operands, one pair for each way to decompose numbers (through binary16 or not, the exponent of zeros, scales apart or not). */
+/* Keeps panels of whole operands, one pair for each way to decompose numbers: through binary16 or not, by the exponent of zeros, with scales
+ * separate or not. */
 #include "kept.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "internal.h"
 
-enum { WAYS = 8, MOST = 256 << 20 /* bytes of a pair */ };
+enum { WAYS = 8, MOST = 256 << 20 /* most bytes in a pair */ };
 
 typedef struct pair {
   mma_panel a, b;
@@ -53,7 +54,7 @@ static size_t way_of(const mx_accum *x, const mx_mma_model *m) {
   return (size_t)((x->via == MX_ACC_VIA_F16) | (x->zero == MX_ACC_ZERO_E126) << 1 | (x->P && m->scale) << 2);
 }
 
-/* Most probes are zero except for a few elements: sums need not look at what takes no part. */
+/* Most probes are zero except for a few elements, so sums can skip what takes no part. */
 static int mark_live(mma_panel *p, size_t rows) {
   p->live_shift = 0;
   while ((p->K - 1) >> p->live_shift > 63) p->live_shift++;
@@ -88,11 +89,11 @@ static const pair *pair_of(mma_kept *k, const mma_plan *plan) {
   return p->failed ? NULL : p;
 }
 
-/* --- sums in another order than that of k: rows put in order, one at a time --- */
+/* --- sums in an order other than that of k: rows are put in order, one at a time --- */
 
 typedef struct ordered {
   mma_panel one;
-  size_t row; /* which it holds */
+  size_t row; /* the row that it holds */
 } ordered;
 
 static void put_in_order(ordered *o, const mma_panel *from, size_t row, const size_t *place) {

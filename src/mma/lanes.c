@@ -1,4 +1,4 @@
-/* Decides which models run 16 outputs at a time, and walks along K. */
+/* Decides which models can compute 16 outputs at a time, and walks along K for them. */
 #include "lanes.h"
 
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 
 #include "mxgold/isa.h"
 
-/* --- whether --- */
+/* --- whether a model fits --- */
 
 static int64_t largest_sig(const mx_format *f, int via) {
   if (via == MX_ACC_VIA_F16) return (1 << 11) - 1;
   return f->kind == MX_KIND_INT ? INT64_C(1) << (f->bits - f->sign_bits) : (INT64_C(2) << f->man_bits) - 1;
 }
 
-/* Shifts that take `frac` fraction bits to F: left by *up, right by *down. */
+/* The shifts that turn `frac` fraction bits into F: left by *up, right by *down. */
 static void shifts(int *up, int *down, int frac, int F) {
   *up = F > frac ? F - frac : 0;
   *down = F > frac ? 0 : frac - F;
@@ -35,7 +35,8 @@ static int sums_fit(const mma_lanes_plan *p, const mma_plan *plan) {
   return p->L * term < INT32_MAX / 2;
 }
 
-/* Presums: elements fit 7 bits and a sign in units of their smallest (so not as binary16), terms and their sum fit 62 bits. */
+/* For sums of P products: elements fit into 7 bits and a sign in units of the smallest one (so not as binary16), and terms and their sum fit
+ * into 62 bits. */
 static int byte_range(const mx_format *f) {
   return f->kind == MX_KIND_FLOAT && f->inf_code == MX_NO_CODE && f->nan_first == MX_NO_CODE && f->max_code < 32 &&
          (1 << f->exp_bits) - 2 + f->man_bits + 1 <= 6;
@@ -81,7 +82,7 @@ int mxi_mma_lanes_make(mma_lanes_plan *p, const mma_plan *plan, const mx_exec *e
   if (!has_isa(exec) || x->op != MX_ACC_OP_FUSED || x->F == MX_ACC_F_EXACT || x->align != MX_ACC_ALIGN_RZ || x->out_round == MX_ACC_OUT_RD ||
       plan->may_be_huge)
     return 0;
-  if (plan->k > 1 << 12) return 0; /* a group of the whole of a long K */
+  if (plan->k > 1 << 12) return 0; /* a group that spans all of a long K */
   p->k = (int)plan->k;
   p->L = x->L ? x->L : p->k;
   p->P = x->P;
@@ -117,8 +118,8 @@ static void *lines(size_t n) { return aligned_alloc(64, (n + 63) / 64 * 64 + 64)
 mx_status mxi_mma_lanes_alloc(mma_lanes_work *w, const mma_lanes_plan *p, const mma_plan *plan, size_t rows, size_t K) {
   size_t k = (size_t)p->k, n;
   memset(w, 0, sizeof *w);
-  w->stretch = k >= 256 ? k : 256 / k * k; /* what 16 columns take stays in the first cache */
-  if (plan->block && p->P) {               /* stretches start at a block */
+  w->stretch = k >= 256 ? k : 256 / k * k; /* so that 16 columns stay in the first-level cache */
+  if (plan->block && p->P) {               /* stretches must start at a block */
     size_t block = plan->block;
     if (block > 256 || 256 % block || 256 % k) w->stretch = (K + block - 1) / block * block;
   }
@@ -184,7 +185,7 @@ static void lay_presums(mma_columns *c, const mma_lanes_plan *p, const mma_plan 
 #if defined(__x86_64__)
 static mma_lanes_kernel *const kernel = mxi_mma_lanes_avx512;
 #else
-static mma_lanes_kernel *const kernel = NULL; /* has_isa() said no */
+static mma_lanes_kernel *const kernel = NULL; /* has_isa() prevents its use */
 #endif
 
 static mma_lanes_row row_of(const mma_lanes_plan *p, const mma_panel *a, size_t i, size_t k0, size_t block) {

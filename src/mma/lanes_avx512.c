@@ -1,4 +1,5 @@
-/* Computes one row by 16 columns with AVX-512, an output a lane. fused.c says the same one output at a time; tests hold the two together. */
+/* Computes one row by 16 columns with AVX-512, with an output in each lane. fused.c does the same one output at a time, and tests compare
+ * the two. */
 #include "lanes.h"
 
 #include <immintrin.h>
@@ -10,7 +11,7 @@ static inline vec all(int x) { return _mm512_set1_epi32(x); }
 static inline vec all64(int64_t x) { return _mm512_set1_epi64(x); }
 static inline vec load(const void *x) { return _mm512_load_si512(x); }
 
-/* The accumulator taken apart. Lanes with nothing in them (some = 0) have the exponent of a term that takes no part. */
+/* The decomposed accumulator. Lanes with nothing in them (some = 0) have the exponent of a term that takes no part. */
 typedef struct c_lanes {
   vec sig, exp, bits; /* sig: magnitude */
   __mmask16 negative, special;
@@ -31,7 +32,7 @@ static inline c_lanes take_apart(plan_p p, vec bits, int some) {
   return c;
 }
 
-/* Lanes whose accumulator was Inf or NaN keep it; a NaN becomes the model's. No product is special here. */
+/* Lanes whose accumulator was Inf or NaN keep it, and a NaN becomes the model's NaN. No product is special here. */
 static inline vec keep_special(plan_p p, vec result, const c_lanes *c) {
   if (!c->special) return result;
   __mmask16 nan = _mm512_mask_test_epi32_mask(c->special, c->bits, all((1 << p->man) - 1));
@@ -46,7 +47,8 @@ static inline vec signed_by64(vec magnitude, __mmask8 negative) {
   return _mm512_mask_sub_epi64(magnitude, negative, _mm512_setzero_si512(), magnitude);
 }
 
-/* From exponent and significand (of `keep` fraction bits, perhaps one more by rounding) to the bits of D: the hidden bit adds one to the field. */
+/* Makes the bits of D from the exponent and the significand, which has `keep` fraction bits or, after rounding, one more; the hidden bit
+ * adds one to the exponent field. */
 static inline vec assemble(plan_p p, vec top, vec q, __mmask16 there, __mmask16 negative) {
   __mmask16 over = there & _mm512_cmpgt_epi32_mask(top, all(p->exp_max));
   vec bits = _mm512_slli_epi32(_mm512_add_epi32(top, all(p->bias - 1)), (unsigned)p->man);
@@ -56,7 +58,7 @@ static inline vec assemble(plan_p p, vec top, vec q, __mmask16 there, __mmask16 
   return _mm512_mask_or_epi32(bits, negative, bits, all((int)(1u << (p->bits - 1))));
 }
 
-/* Magnitudes u in units of 2^unit to the bits of D. */
+/* Rounds magnitudes u in units of 2^unit to the bits of D. */
 static inline vec round_32(plan_p p, vec u, vec unit, __mmask16 negative) {
   vec top = _mm512_sub_epi32(_mm512_add_epi32(unit, all(31)), _mm512_lzcnt_epi32(u));
   top = _mm512_max_epi32(top, all(p->exp_min));
@@ -73,7 +75,7 @@ static inline vec round_32(plan_p p, vec u, vec unit, __mmask16 negative) {
   return assemble(p, top, q, _mm512_test_epi32_mask(u, u), negative);
 }
 
-/* The same of eight 64-bit magnitudes; returns exponents and significands in 64-bit lanes. */
+/* The same for eight 64-bit magnitudes; returns exponents and significands in 64-bit lanes. */
 static inline void round_64(plan_p p, vec u, vec unit, vec *top_out, vec *q_out) {
   vec top = _mm512_sub_epi64(_mm512_add_epi64(unit, all64(63)), _mm512_lzcnt_epi64(u));
   top = _mm512_max_epi64(top, all64(p->exp_min));
@@ -94,7 +96,7 @@ static inline void round_64(plan_p p, vec u, vec unit, vec *top_out, vec *q_out)
 static inline vec join_halves(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1); }
 static inline __m256i half_of(vec x, int h) { return h ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x); }
 
-/* Sixteen signed sums, eight and eight in 64 bits. */
+/* Rounds sixteen signed sums, given as eight and eight of 64 bits. */
 static inline vec round_both(plan_p p, const vec sum[2], vec unit) {
   __m256i top[2], q[2];
   __mmask16 negative = 0, there = 0;
@@ -111,14 +113,14 @@ static inline vec round_both(plan_p p, const vec sum[2], vec unit) {
 
 /* --- products of a group --- */
 
-/* Largest exponent of products first, first + step, .... */
+/* The largest exponent of the products first, first + step and so on. */
 static inline vec largest(const int32_t *ea, const int32_t *eb, int first, int n, int step, vec most) {
 #pragma GCC unroll 4
   for (int q = first; q < n; q += step) most = _mm512_max_epi32(most, _mm512_add_epi32(load(eb + q * MMA_LANES), all(ea[q])));
   return most;
 }
 
-/* Sum of the products, each cut toward zero: `base` is the largest exponent plus p->down. */
+/* The sum of the products, each cut toward zero; `base` is the largest exponent plus p->down. */
 static inline vec sum_cut(const mma_lanes_row *a, const mma_columns *b, int k, int first, int n, int step, vec base) {
   vec sum = _mm512_setzero_si512(), minus = _mm512_setzero_si512();
 #pragma GCC unroll 4
@@ -129,10 +131,10 @@ static inline vec sum_cut(const mma_lanes_row *a, const mma_columns *b, int k, i
     sum = _mm512_add_epi32(sum, term);
     minus = _mm512_mask_add_epi32(minus, _mm512_movepi32_mask(product), minus, term);
   }
-  return _mm512_sub_epi32(sum, _mm512_slli_epi32(minus, 1)); /* modulo 2^32, of a sum that fits 31 bits and a sign */
+  return _mm512_sub_epi32(sum, _mm512_slli_epi32(minus, 1)); /* modulo 2^32, which is right since the sum fits into 31 bits and a sign */
 }
 
-/* join=in: the group and C, in two halves of less than 2^31 whose sum is less than 2^32. */
+/* join=in: the group and C, in two halves below 2^31 whose sum is below 2^32. */
 static inline vec group_in(plan_p p, const mma_lanes_row *a, const mma_columns *b, int k, int n, vec bits, int some) {
   c_lanes c = take_apart(p, bits, some);
   vec most = largest(a->exp + k, b->exp + k * MMA_LANES, 0, n, 1, c.exp);
@@ -154,7 +156,7 @@ static inline vec raise(plan_p p, vec exp) {
   return _mm512_mask_max_epi32(exp, _mm512_cmpgt_epi32_mask(exp, all(MMA_NO_EXP_SUM)), exp, all(p->floor));
 }
 
-/* Cut 64-bit lanes by a shift right. */
+/* Cuts 64-bit lanes by a right shift. */
 static inline vec cut_64(plan_p p, vec x, vec down) {
   if (!p->join_rz) return _mm512_srav_epi64(x, down);
   return signed_by64(_mm512_srlv_epi64(_mm512_abs_epi64(x), down), _mm512_movepi64_mask(x));
@@ -195,9 +197,9 @@ static inline vec group_after(plan_p p, const mma_lanes_row *a, const mma_column
   return keep_special(p, round_both(p, both, _mm512_sub_epi32(most, all(p->join_bits))), &c);
 }
 
-/* --- presums --- */
+/* --- sums of P products --- */
 
-/* Presum at element k: exact sum of P byte products times the scales' significands, and its exponent. */
+/* The exact sum of P byte products from element k on, times the significands of the scales, and its exponent. */
 static inline vec presum(plan_p p, const mma_lanes_row *a, const mma_columns *b, int k, int n, vec *exp) {
   vec sum = load(b->bias + k / p->P * MMA_LANES);
   for (int q = k; q < k + n; q += 4) {
@@ -246,7 +248,7 @@ static inline vec add_f32(plan_p p, vec x, vec y) {
   return _mm512_mask_mov_epi32(_mm512_castps_si512(sum), _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), all((int)p->nan));
 }
 
-/* Binary32 has 2p + 2 bits for binary16: rounded twice is rounded once. */
+/* Binary32 has the 2p + 2 bits for which rounding twice to binary16 gives the same as rounding once. */
 static inline vec add_f16(plan_p p, vec x, vec y) {
   __m512 sum = _mm512_add_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(y)));
   vec bits = _mm512_cvtepu16_epi32(_mm512_cvtps_ph(sum, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
@@ -267,7 +269,8 @@ static inline __attribute__((always_inline)) vec instruction(plan_p p, const mma
   return p->add && some ? add(p, sum, bits) : sum;
 }
 
-/* Rows alternate at every instruction: each row is a chain of dependent operations, and two of them side by side hide each other's latency. */
+/* Rows alternate at every instruction: each row is a chain of dependent operations, and several chains side by side hide each other's
+ * latency. */
 static inline __attribute__((always_inline)) void walk(plan_p p, const mma_lanes_row *a, int rows, const mma_columns *b, int n, uint32_t *acc,
                                                        int some, group_fn *one_group) {
   for (int k = 0; k < n; k += p->k, some = 1)

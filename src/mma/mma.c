@@ -3,19 +3,19 @@
 
 #include "internal.h"
 
-/* No type of D is narrower than 16 bits. */
+/* Stores one element; no type of D is narrower than 16 bits. */
 void mxi_mma_store(void *d, const mx_format *type, size_t at, uint64_t bits) {
   size_t size = mx_mma_bytes(type, 1);
   uint8_t *to = (uint8_t *)d + at * size;
   for (size_t i = 0; i < size; i++) to[i] = (uint8_t)(bits >> 8 * i);
 }
 
-/* An element of C as bits of type D: the accumulator's type is D's, and takes C's exponent from there (Volta: f16 C, f32 D). */
+/* An element of C as bits of type D, which is the type of the accumulator, and from which C's exponent is taken (Volta: f16 C, f32 D). */
 uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   if (c->kind == MX_KIND_INT || (c->bits == d->bits && c->exp_bits == d->exp_bits)) return bits;
   mma_num n = mxi_mma_split(c, bits);
   uint64_t sign = (uint64_t)(bits >> (c->bits - 1) & 1) << (d->bits - 1);
-  if (n.cls & MMA_NAN) { /* as a conversion of IEEE 754: payload at the top, quiet; types without Inf have no payload */
+  if (n.cls & MMA_NAN) { /* as IEEE 754 converts it, quiet and with its payload at the top; types without Inf have no payload */
     const uint64_t quiet = d->inf_code | UINT64_C(1) << (d->man_bits - 1);
     return c->inf_code == MX_NO_CODE ? quiet : sign | quiet | (bits & ((UINT64_C(1) << c->man_bits) - 1)) << (d->man_bits - c->man_bits);
   }
@@ -31,7 +31,7 @@ uint64_t mxi_mma_widen(const mx_format *c, const mx_format *d, uint64_t bits) {
   return sign | biased << d->man_bits | (sig & ((UINT64_C(1) << d->man_bits) - 1));
 }
 
-/* --- what mxi_mma_run() asks for --- */
+/* --- what mxi_mma_run() calls --- */
 
 static void codes_of(uint64_t *out, const mma_side *side, size_t row, size_t k, size_t n) {
   mxi_mma_codes(out, (const uint8_t *)side->from + row * side->row_bytes, side->type, k, n);
@@ -71,7 +71,7 @@ void mxi_mma_side_of(mma_side *side, const mx_mma_model *m, const mx_format *typ
   side->row_scales = m->scale ? (K + (size_t)m->block - 1) / (size_t)m->block : 0;
 }
 
-/* Sizes that are multiplied later must not overflow: bytes of a tensor of x by y by z values, each at most 8 bytes. */
+/* Whether the bytes of a tensor of x by y by z values, of at most 8 bytes each, can be computed without overflow. */
 static int fits(size_t x, size_t y, size_t z) {
   size_t n;
   return !__builtin_mul_overflow(x, y, &n) && !__builtin_mul_overflow(n, z, &n) && n <= SIZE_MAX / 64;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "operands are read as they lie in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "operands are read in memory order");
 
 size_t mx_mma_bytes(const mx_format *type, size_t n) {
   if (type->bits <= 4) return n / 2 + (n & 1);
@@ -67,11 +67,11 @@ mma_num mxi_mma_split(const mx_format *type, uint64_t code) {
   return n;
 }
 
-/* A number as binary16 encodes it: 10 fraction bits, normal if it can be. */
+/* Turns a number into the form in which binary16 encodes it: 10 fraction bits, normal if possible. */
 static void as_f16(mma_num *n, int man) {
   if (n->cls & (MMA_ZERO | MMA_INF | MMA_NAN)) return;
   n->sig *= INT64_C(1) << (10 - man);
-  for (; n->exp < -14; n->exp++) n->sig /= 2; /* e5m2fnuz reaches below; what is divided here was just multiplied */
+  for (; n->exp < -14; n->exp++) n->sig /= 2; /* e5m2fnuz reaches below binary16; dividing is exact, since sig was just multiplied */
   while (llabs(n->sig) < 1 << 10 && n->exp > -14) {
     n->sig *= 2;
     n->exp--;

@@ -53,23 +53,23 @@ void mxi_mma_panel_free(mma_panel *p) {
 size_t mxi_mma_panel_place(const mma_plan *plan, size_t k, size_t K) {
   if (plan->x.order == MX_ACC_ORDER_SEQ) return k;
   size_t start = k / plan->k * plan->k, n = K - start < plan->k ? K - start : plan->k, j = k - start;
-  size_t first = n / 4 * 2 + (n % 4 < 2 ? n % 4 : 2); /* elements with j%4 in {0,1} */
+  size_t first = n / 4 * 2 + (n % 4 < 2 ? n % 4 : 2); /* how many elements have j%4 in {0,1} */
   return start + (j % 4 < 2 ? j / 4 * 2 + j % 4 : first + j / 4 * 2 + j % 4 - 2);
 }
 
-/* Element times scale, as a unit that adds exponents sees it. */
+/* An element times its scale, for a unit that adds exponents. */
 static mma_num scaled(mma_num e, mma_num s) {
   if ((s.cls & MMA_NAN) || ((s.cls & MMA_ZERO) && (e.cls & MMA_INF))) return (mma_num){0, 0, MMA_NAN};
   int exp = e.exp + s.exp;
   return (mma_num){e.sig * s.sig, exp < MMA_NO_EXP ? MMA_NO_EXP : exp, e.cls | (s.cls & MMA_ZERO)};
 }
 
-/* A row being filled: a run of elements that share a scale. */
+/* A run of elements of a row that share a scale. */
 typedef struct run {
   const mma_plan *plan;
   const mma_side *side;
   const mma_num *scale; /* NULL: none */
-  size_t row, k0;       /* of the operand; k counts from k0 on */
+  size_t row, k0;       /* in the operand; k counts from k0 on */
   size_t r, k, n;
 } run;
 
@@ -98,7 +98,7 @@ static void fill_fused(mma_panel *p, const run *g) {
   }
 }
 
-/* Under P scales are kept apart, except if one decides the class of an element. */
+/* Under P scales are kept separate, unless one decides the class of an element. */
 static void fill_presum(mma_panel *p, const run *g) {
   uint64_t codes[RUN];
   read_codes(codes, g);
@@ -113,7 +113,7 @@ static void fill_presum(mma_panel *p, const run *g) {
     if (g->scale && ((g->scale->cls & MMA_NAN) || (n.cls & MMA_INF)))
       n = scaled(n, *g->scale);
     else if (g->scale)
-      n.cls |= g->scale->cls & MMA_ZERO; /* so that the other operand's Inf meets it */
+      n.cls |= g->scale->cls & MMA_ZERO; /* so that an Inf of the other operand meets a zero */
     put(p, g, g->k + i, n);
   }
 }
@@ -124,7 +124,7 @@ static void fill_integer(mma_panel *p, const run *g) {
   for (size_t i = 0; i < g->n; i++) p->sig[g->r * p->K + g->k + i] = (int32_t)g->side->table[codes[i]].sig;
 }
 
-/* A number as binary64, exactly; NaN keeps its payload where the type is binary64 (narrower types: put_nan). */
+/* A number as an exact binary64; a NaN keeps its payload if the type is binary64 (put_nan() handles narrower types). */
 static double to_f64(const mx_format *type, uint64_t code) {
   double x;
   if (type->bits == 64) {
@@ -142,7 +142,7 @@ static double scale_value(const run *g) {
   return s->cls & MMA_NAN ? NAN : s->cls & MMA_ZERO ? 0.0 : ldexp((double)s->sig, s->exp - g->side->scale->man_bits);
 }
 
-/* nan=first: the element's NaN in D's bits, or the quiet one that its scale made. */
+/* nan=first: the NaN of an element as bits of D, or the quiet one that its scale made. */
 static void put_nan(mma_panel *p, const run *g, size_t at, uint64_t code) {
   const mx_format *d = g->plan->model->d, *type = g->side->type;
   const int its_own = (mxi_mma_split(type, code).cls & MMA_NAN) != 0;
@@ -161,14 +161,14 @@ static void fill_float(mma_panel *p, const run *g) {
   for (size_t i = 0; i < g->n; i++) {
     double x = to_f64(g->side->type, codes[i]);
     if (g->scale) x *= scale;                            /* exact: 24 by 4 bits */
-    if (g->plan->x.flush && fabs(x) < smallest) x = 0.0; /* zeros too lose their sign */
+    if (g->plan->x.flush && fabs(x) < smallest) x = 0.0; /* zeros lose their sign too */
     const size_t at = g->r * p->K + g->k + i;
     if (isnan(x) && g->plan->x.nan == MX_ACC_NAN_FIRST)
       put_nan(p, g, at, codes[i]);
     else if (p->f64)
       p->f64[at] = x;
     else
-      p->f32[at] = (float)x; /* rounds only where a scale took it out of binary32 */
+      p->f32[at] = (float)x; /* rounds only if a scale took it out of the range of binary32 */
   }
 }
 
@@ -180,10 +180,10 @@ void mxi_mma_panel_fill(mma_panel *p, size_t r, const mma_plan *plan, const mma_
                                            : plan->x.P             ? fill_presum
                                                                    : fill_fused;
   p->special[r] = 0;
-  if (p->bytes) memset(p->bytes + r * p->bytes_stride + p->bytes_stride - 4, 64, 4); /* beyond K: zeros */
+  if (p->bytes) memset(p->bytes + r * p->bytes_stride + p->bytes_stride - 4, 64, 4); /* zeros beyond K */
   for (size_t k = 0; k < p->K;) {
     size_t n = p->K - k < RUN ? p->K - k : RUN, in_block = (k0 + k) % block;
-    if (n > block - in_block) n = block - in_block; /* to the end of the block */
+    if (n > block - in_block) n = block - in_block; /* at most to the end of the block */
     mma_num scale = {0};
     if (side->scale) scale = side->scale_of(side, row, (k0 + k) / block);
     run g = {plan, side, side->scale ? &scale : NULL, row, k0, r, k, n};

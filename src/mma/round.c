@@ -29,14 +29,14 @@ uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
   if (!value) return 0;
   int negative = value < 0;
   uint64_t u = negative ? 0 - (uint64_t)value : (uint64_t)value;
-  int top = 63 - __builtin_clzll(u) + exp; /* exponent of the value */
+  int top = 63 - __builtin_clzll(u) + exp; /* the exponent of the value */
   if (top < plan->exp_min) top = plan->exp_min;
-  int shift = top - plan->keep - exp; /* down to `keep` fraction bits */
+  int shift = top - plan->keep - exp; /* leaves `keep` fraction bits */
   static const int as_align[] = {[MX_ACC_OUT_RZ] = MX_ACC_ALIGN_RZ, [MX_ACC_OUT_RNE] = MX_ACC_ALIGN_RNE, [MX_ACC_OUT_RD] = MX_ACC_ALIGN_RD};
   int64_t cut = mma_cut(value, shift, as_align[mode]);
   uint64_t q = cut < 0 ? 0 - (uint64_t)cut : (uint64_t)cut;
   if (!q) return negative && plan->x.under == MX_ACC_UNDER_KEEP ? UINT64_C(1) << (d->bits - 1) : 0;
-  if (q >> (plan->keep + 1)) { /* rounded up to the next power of two */
+  if (q >> (plan->keep + 1)) { /* it was rounded up to the next power of two */
     q >>= 1;
     top++;
   }
@@ -46,7 +46,7 @@ uint64_t mxi_mma_round(const mma_plan *plan, int64_t value, int exp, int mode) {
   return biased << plan->man | (q & ((UINT64_C(1) << plan->man) - 1)) | (uint64_t)negative << (d->bits - 1);
 }
 
-/* What goes beyond 62 bits is kept as one sticky bit. */
+/* What exceeds 62 bits is kept as one sticky bit. */
 uint64_t mxi_mma_round_wide(const mma_plan *plan, __int128 value, int exp, int mode) {
   unsigned __int128 u = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
   uint64_t sticky = 0;
@@ -60,7 +60,8 @@ static float to_f32(const mma_plan *plan, uint64_t bits) {
   return __builtin_ldexpf((float)n.sig, n.exp - plan->man);
 }
 
-/* An ordinary addition: all fraction bits of the type are kept, whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower types, so that rounding its sum once more gives the exact sum rounded once. */
+/* An ordinary addition, which keeps all fraction bits of the type whatever out_bits says. Binary32 has at least 2p+2 bits for the narrower
+ * types, so that rounding its sum once more gives the exact sum rounded once. */
 uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
   mma_num a = mxi_mma_split(plan->model->d, x), b = mxi_mma_split(plan->model->d, y);
   int special = (a.cls | b.cls) & (MMA_INF | MMA_NAN);
@@ -69,7 +70,7 @@ uint64_t mxi_mma_add(const mma_plan *plan, uint64_t x, uint64_t y) {
     if (a.cls & b.cls & MMA_INF && (a.sig ^ b.sig) < 0) return mxi_mma_nan(plan);
     return mxi_mma_inf(plan, (a.cls & MMA_INF ? a.sig : b.sig) < 0);
   }
-  if (a.cls & b.cls & MMA_ZERO) return x & y; /* -0 only from two of them */
+  if (a.cls & b.cls & MMA_ZERO) return x & y; /* -0 only if both are -0 */
   float sum = to_f32(plan, x) + to_f32(plan, y);
   if (sum == 0) return 0;
   uint32_t bits;

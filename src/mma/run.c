@@ -1,4 +1,4 @@
-/* Walks over D: blocks of outputs, their operands as panels over stretches of K, and one kernel on each output. */
+/* Walks over D by blocks of outputs, with their operands as panels over stretches of K, and runs a kernel for each output. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +38,11 @@ mma_kernel *mxi_mma_kernel_of(const mma_plan *plan) {
   return kernels[plan->x.op];
 }
 
-enum { STRETCH = 1 << 16, ROOM = 1 << 20 }; /* elements of a row, of a panel */
+enum { STRETCH = 1 << 16, ROOM = 1 << 20 }; /* most elements in a row, and in a panel */
 
 size_t mxi_mma_stretch(const mma_plan *plan, size_t K) {
   size_t unit = plan->k ? plan->k : 1;
-  if (plan->x.P && plan->block) /* scales are laid out by block: stretches start at one */
+  if (plan->x.P && plan->block) /* scales are laid out by block, so stretches start at one */
     for (size_t step = unit; unit % plan->block; unit += step)
       if (unit > STRETCH) return K;
   if (K <= STRETCH || unit > STRETCH) return K;
@@ -51,15 +51,15 @@ size_t mxi_mma_stretch(const mma_plan *plan, size_t K) {
 
 /* --- a block of D --- */
 
-/* What a thread works in. */
+/* The memory in which a thread works. */
 typedef struct desk {
   mma_panel a, b;
   mma_lanes_work lanes;
-  uint64_t *acc; /* [side][side], between stretches */
-  size_t strip;  /* whose rows of A the panel holds, if it holds all of K */
+  uint64_t *acc; /* [side][side], kept between stretches */
+  size_t strip;  /* the strip whose rows of A the panel holds, if it holds all of K */
 } desk;
 
-/* Outputs i0 .. i0+ni-1 by j0 .. j0+nj-1 of tile t, over elements k0 .. k0+n-1 of K. */
+/* The outputs i0 .. i0+ni-1 by j0 .. j0+nj-1 of tile t, over elements k0 .. k0+n-1 of K. */
 typedef struct block {
   size_t t, i0, j0, ni, nj, k0, n;
   int first, last;
@@ -81,7 +81,7 @@ static void run_one(const mma_work *w, desk *k, const block *o, size_t i, size_t
   give(w, k, o, i, j, w->kernel(w->plan, &k->a, i, &k->b, j, take(w, k, o, i, j)));
 }
 
-/* Columns j .. j+n-1 in lanes; rows and columns with an Inf or NaN one by one. */
+/* Computes columns j .. j+n-1 in lanes; rows and columns with an Inf or NaN are done one output at a time. */
 static void run_lanes(const mma_work *w, desk *k, const block *o, size_t j, size_t n) {
   uint32_t *acc = k->lanes.acc;
   const int some = !o->first || w->has_c;
@@ -107,7 +107,7 @@ static void run_stretch(const mma_work *w, desk *k, const block *o, int has_a) {
     for (size_t j = 0; j < o->nj; j++) run_one(w, k, o, i, j);
 }
 
-/* Block `job` of D. The panel of A is kept while only columns change. */
+/* Computes block `job` of D. The panel of A is kept while only columns change. */
 static void run_job(const mma_work *w, size_t job, desk *k) {
   const size_t strip = job / w->cols;
   block o = {.t = strip / w->rows, .i0 = strip % w->rows * w->side, .j0 = job % w->cols * w->side};
@@ -145,7 +145,8 @@ static mx_status desk_alloc(desk *k, const mma_work *w) {
 
 static size_t blocks_of(const mma_work *w, size_t side) { return w->T * ((w->M + side - 1) / side) * ((w->N + side - 1) / side); }
 
-/* Rows and columns of a block: panels of at most ROOM numbers (less of them where many threads have one each), and some work for every thread. */
+/* How many rows and columns a block has: panels have at most ROOM numbers (fewer if many threads have their own), and every thread gets some
+ * work. */
 static size_t side_of(const mma_work *w, int threads) {
   const size_t numbers = threads > 2 ? 2 * (size_t)ROOM / (size_t)threads : (size_t)ROOM;
   size_t side = w->lanes ? 128 : 32, least = w->lanes ? MMA_LANES : 1, room = w->stretch ? numbers / w->stretch : side,

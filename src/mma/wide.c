@@ -1,10 +1,10 @@
-/* Adds exactly, in one fixed-point number wide enough for every product of two binary32 numbers with two byte scales (2^-560 .. 2^576). 2^576).
+/* Adds exactly, in one fixed-point number that is wide enough for every product of two binary32 numbers and two byte scales (2^-560 ..
  * 2^576). */
 #include "internal.h"
 
 void mxi_mma_wide_add(mma_wide *w, int64_t value, int exp) {
   unsigned at = (unsigned)(exp - MMA_WIDE_EXP), i = at / 64, bit = at % 64;
-  unsigned __int128 wide = (unsigned __int128)((__int128)value) << bit; /* value is at most 2^62: the sign survives the shift */
+  unsigned __int128 wide = (unsigned __int128)((__int128)value) << bit; /* value is at most 2^62, so the sign survives the shift */
   uint64_t part[2] = {(uint64_t)wide, (uint64_t)(wide >> 64)}, rest = value < 0 ? UINT64_MAX : 0, carry = 0;
   for (unsigned j = i; j < MMA_LIMBS; j++) {
     uint64_t term = j - i < 2 ? part[j - i] : rest;
@@ -18,7 +18,7 @@ void mxi_mma_wide_add(mma_wide *w, int64_t value, int exp) {
 int64_t mxi_mma_wide_top(const mma_wide *w, int *exp) {
   mma_wide m = *w;
   int negative = m.limb[MMA_LIMBS - 1] >> 63;
-  if (negative) { /* magnitude */
+  if (negative) { /* makes it a magnitude */
     uint64_t carry = 1;
     for (int i = 0; i < MMA_LIMBS; i++) {
       m.limb[i] = ~m.limb[i] + carry;

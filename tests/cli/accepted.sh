@@ -64,9 +64,9 @@ refuses "mxgold: x.npy: dtype is f32, not the f16 of --dtype" "$mxgold" quantize
 # Text: the end of lines, and which column has how many numbers.
 accepts "$mxgold" gen ties --preset ocp-mxfp4 --shape 3x64 -o e.mxv
 sed 's/$/\r/' e.mxv >crlf.mxv
-refuses "mxgold: crlf.mxv: line 1, byte 7: expected a line feed alone at the end of each line, not CRLF: dos2unix mends that" "$mxgold" verify crlf.mxv
+refuses "mxgold: crlf.mxv: line 1, byte 7: expected a line feed alone at the end of each line, not CRLF: dos2unix converts the file" "$mxgold" verify crlf.mxv
 sed '$!b; s/$/\r/' e.mxv >crlf.mxv
-refuses "mxgold: crlf.mxv: line $(wc -l <e.mxv), byte $(($(wc -c <e.mxv) - 1)): expected a line feed alone at the end of each line, not CRLF: dos2unix mends that" \
+refuses "mxgold: crlf.mxv: line $(wc -l <e.mxv), byte $(($(wc -c <e.mxv) - 1)): expected a line feed alone at the end of each line, not CRLF: dos2unix converts the file" \
   "$mxgold" verify crlf.mxv
 header=$(grep -c '^#' e.mxv)
 at=$(sed -n "1,$((header - 1))p" e.mxv | wc -c)

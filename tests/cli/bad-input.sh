@@ -63,7 +63,7 @@ q "a.npy: the shape overflows, expected a product of dimensions below 2^63 bytes
 q "a.npy: byte 256: the file holds $(stat -c %s a.npy) bytes, expected 256 of the stated shape of f32" a.npy --shape 4x16
 q "quantize: --dtype 'f8' is unknown, nearest: f32, f16, bf16" a.npy --shape 4x16 --dtype f8
 q "i.npy: i32, 4 values, expected u32 and one for each of the 64 elements" a.npy --bits i.npy
-q "a.npy: sr.source=given, but no bits are given" a.npy --set elem.round=sr --set sr.source=given
+q "a.npy: sr.source=given needs random bits, but none are given" a.npy --set elem.round=sr --set sr.source=given
 q "a.npy: no tensor 'x'" a.npy:x
 no "quantize: no output, expected -o OUT.safetensors" quantize a.npy
 no "o.npy: a .npy file holds one tensor, expected a name that ends in .safetensors" quantize a.npy -o o.npy

@@ -59,7 +59,7 @@ case $mxgold in
   head -c 400000000 /dev/zero >zeros
   accepts bash -c 'ulimit -v 300000; exec "$0" quantize zeros --shape 10000x10000 --preset nvfp4 -o o.safetensors' "$mxgold"
   accepts bash -c 'ulimit -v 300000; exec "$0" encode zeros --shape 10000x10000 --format e4m3 -o o.npy' "$mxgold"
-  refuses "mxgold: zeros: cannot map, and has no room in memory: Cannot allocate memory" \
+  refuses "mxgold: zeros: cannot be mapped, and does not fit into memory: Cannot allocate memory" \
     bash -c 'ulimit -v 300000; exec "$0" quantize zeros --shape 10000x10000 --transpose -o o2.safetensors' "$mxgold"
   # What is behind the reader is not resident; what is read twice is, up to a GiB.
   truncate -s 1200000000 twice

@@ -24,7 +24,7 @@ done
 accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/ref.npy" --accum hopper_f16 --alpha 2 --c "$scratch/c.npy" --ref
 accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/d.npy" --accum hopper_f16 --alpha 2 --c "$scratch/c.npy"
 cmp -s "$scratch/ref.npy" "$scratch/d.npy" || fail "gemm --ref differs"
-refuses "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: model 's32': an integer sum has no block scales, expected operands without" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum s32
+refuses "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: model 's32': an integer sum takes no block scales, expected operands without scales" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum s32
 refuses "mxgold: model 'f32_blok' is unknown, nearest: f32_block" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum f32_blok
 refuses "mxgold: gemm: --beta without --c" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --beta 1
 refuses "mxgold: $scratch/e.npy: .npy holds no bf16, expected a .safetensors file" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --out bf16

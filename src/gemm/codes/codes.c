@@ -1,4 +1,4 @@
-/* Lays packed codes out in panels. */
+/* Lays packed codes out in panels, and prepares their scales. */
 #include "core/room.h"
 #include "gemm/codes/codes.h"
 
@@ -22,7 +22,7 @@ mxg_codes_kernel *mxi_gemm_codes_best(const mx_exec *exec) {
   return NULL;
 }
 
-/* Sixteen rows cost a tile what one row does, and 8 or 16 of k what 64 do. */
+/* Sixteen rows cost a tile product as much as one row does, and 8 or 16 of k as much as 64 do. */
 mxg_codes_kernels mxi_gemm_codes_choose(const mxg_plan *plan) {
   enum { FEW_ROWS = 4, SHORT = 16 };
   mxg_codes_kernels k = {.tile = mxi_gemm_codes_usable(plan) ? mxi_gemm_codes_best(&plan->o.exec) : NULL};
@@ -42,7 +42,7 @@ int mxi_gemm_codes_usable(const mxg_plan *plan) {
          plan->a.scale_bits + plan->b.scale_bits <= 24 && (plan->block % MXG_GROUP == 0 || plan->kb == 1);
 }
 
-/* Is there a faster way to pack, and is it to be used? */
+/* Faster ways to pack, where the machine has them. */
 #if defined(__x86_64__)
 #define pack_scales mxi_gemm_pack_scales_avx512
 #define turn_scales mxi_gemm_turn_scales_avx512
@@ -82,18 +82,18 @@ void mxi_gemm_codes_free(mxg_packed *p) {
   *p = (mxg_packed){0};
 }
 
-/* The formula of these scales: tried on the table itself. */
+/* Finds the formula of these scales by trying it on the table. */
 static mxg_scale_codes scale_codes(const mxg_operand *o, const float *table, float unit) {
   mxg_scale_codes c = {.e8m0 = o->scale == mx_scale_format(MX_SCALE_E8M0) && !o->encode && unit == 1};
   if (c.e8m0 || !o->scale || o->encode || o->scale->man_bits < 1 || o->scale->man_bits > 23 || o->scale->bias < 0 || o->scale->bias > 126)
     return c;
   c.shift = (unsigned)(23 - o->scale->man_bits);
   c.factor = unit * ldexpf(1, 127 - o->scale->bias);
-  for (; c.top < 255; c.top++) { /* 255 and not 256: it has to fit a byte */
+  for (; c.top < 255; c.top++) { /* 255 and not 256, since top has to fit in a byte */
     const uint32_t bits = c.top << c.shift;
     float x;
     memcpy(&x, &bits, sizeof x);
-    if (!(x * c.factor == table[c.top])) break; /* NaN too */
+    if (!(x * c.factor == table[c.top])) break; /* also true for NaN */
   }
   return c;
 }
@@ -116,13 +116,13 @@ static void set_range(mxg_packed *p, const mxg_operand *o, uint32_t least, uint3
   p->largest = largest ? ilogbf(high) : 0;
 }
 
-/* The bytes of a panel's scales, if they lie as the fast ways want them, or NULL. */
+/* The bytes of a panel's scales if they lie as the fast code needs them, or NULL. */
 static const uint8_t *scale_bytes(const mxg_operand *o, size_t row0) {
   const int direct = o->scale && o->scale_bytes == 1 && o->scale_layout == MX_LAYOUT_ROW && !o->scale_transposed && o->rows_per_scale == 1;
   return direct ? o->scales + (o->scale_row0 + row0) * o->scale_ld : NULL;
 }
 
-/* Once a product: the table takes as long as the scales of a panel. */
+/* Done once per product, since filling the table takes as long as the scales of a panel. */
 static void set_table(mxg_packed *p, const mxg_operand *o, float unit) {
   if (p->table_of == o) return;
   for (unsigned c = 0; c < 256; c++) p->table[c] = unit * (float)o->scale_value[c];
@@ -154,7 +154,7 @@ int mxi_gemm_codes_slow(const mxg_packed *a, const mxg_packed *b) {
   return a->least < NORMAL || b->least < NORMAL || a->least + b->least < NORMAL;
 }
 
-/* Eight codes of a row as a word, low nibble first; those at K and beyond are zeros. */
+/* Eight codes of a row as a word, low nibble first; codes from K on are zeros. */
 static uint32_t word_at(const mxg_operand *o, size_t row, size_t k, size_t K) {
   uint32_t word = 0;
   uint8_t codes[MXG_GROUP];
@@ -175,7 +175,7 @@ static void words_of(uint32_t *out, const mxg_operand *o, size_t row, size_t fir
 
 enum { PIECE = 256 };
 
-static int all_zeros(const uint32_t *words, size_t n) { /* of either sign */
+static int all_zeros(const uint32_t *words, size_t n) { /* zeros of either sign */
   uint32_t any = 0;
   for (size_t i = 0; i < n; i++) any |= words[i] & 0x77777777;
   return !any;
@@ -189,7 +189,7 @@ void mxi_gemm_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const m
   for (size_t r = 0; r < p->rows; r++)
     for (size_t b = 0; b < p->kb; b++) {
       float *s = &p->s[b * L + r];
-      int zeros = !(fabsf(*s) >= 0x1p-50f && fabsf(*s) <= 0x1p50f); /* those fit in any case */
+      int zeros = !(fabsf(*s) >= 0x1p-50f && fabsf(*s) <= 0x1p50f); /* such a scale fits in any case */
       for (size_t g = 0; g < p->groups && zeros; g += PIECE) {
         const size_t m = p->groups - g < PIECE ? p->groups - g : PIECE;
         words_of(piece, o, row0 + r, b * p->groups + g, m, plan->K);
@@ -202,7 +202,7 @@ void mxi_gemm_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const m
   set_range(p, o, least, largest);
 }
 
-/* Packed words in the upper half become signed bytes: what is written has been read. */
+/* Turns the packed words in the upper half of the memory into signed bytes; what it overwrites has been read by then. */
 static void spread(const mxg_packed *p, size_t n) {
   static const int8_t doubled[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   if (p->avx512) {
@@ -241,7 +241,7 @@ void mxi_gemm_codes_fill_b(mxg_packed *p, const mxg_operand *o, const mxg_plan *
   if (p->side == MXG_SIDE_B_SIGNED) spread(p, n);
 }
 
-/* Words of a row, [first, first + n), as signed bytes: part of a block, or whole blocks of `groups`. */
+/* Turns words of a row into signed bytes: a part of a block, or whole blocks of `groups` words. */
 static void signed_words(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
 #if defined(__x86_64__)
   mxi_gemm_pack_a_avx2(out, offset, words, groups, n_blocks);
@@ -295,7 +295,7 @@ mx_status mxi_gemm_skinny_alloc(mxg_packed *a, mxg_packed b[2], size_t M) {
 
 void mxi_gemm_skinny_fill_a(mxg_packed *p) {
   const size_t R = p->few_rows, each = 2 * p->groups, record = R * (2 + each);
-  uint32_t other = 0; /* than a power of two */
+  uint32_t other = 0; /* not 0 if some scale is not a power of two */
   for (size_t b = 0; b < p->kb; b++) {
     uint32_t *to = p->few + b * record;
     memcpy(to, p->offset + b * L, R * sizeof *to);
@@ -324,7 +324,8 @@ void mxi_gemm_skinny_numbers(mxg_packed *p, const mxg_operand *o, size_t row0) {
   if (p->turned) fill_scales(p, o, row0, 1, p->avx512);
 }
 
-/* Leaving out blocks of zeros in A since a panel was checked may have made a product too small to be a sum of exponents. */
+/* The form is chosen again for each call: blocks of zeros in A may have been left out since a panel was checked, and a product may now be
+ * too small to be computed as a sum of exponents. */
 static mxg_scale_form form_of(const mxg_packed *a, mxg_packed *const b[2]) {
   if (!b[0]->turned || !b[1]->turned) return MXG_NUMBERS;
   if (!b[0]->codes.e8m0) return MXG_LINEAR;

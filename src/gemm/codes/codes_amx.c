@@ -1,15 +1,20 @@
-/* Computes f32_block on packed e2m1 codes with AMX: a tile product is the dots of a block for sixteen rows and sixteen columns in exact integers.
- * Tiles are as wide as a block, so that it ends where the block does; scaling and adding up are AVX-512's, in the order of the definition. */
+/* Computes f32_block on packed e2m1 codes with AMX. One tile product gives the dots of a block for sixteen rows and sixteen columns in exact
+ * integers; tiles are as wide as a block, so that a product ends where the block does. AVX-512 scales and adds the dots in the order of the
+ * definition. */
 #include <string.h>
 
 #include "gemm/codes/codes.h"
 #include "gemm/codes/tiles_amx.h"
 
-enum { L = MXG_LANES, WIDEST = 8 /* words of a row of a tile */, IN_CACHE = 16 << 10 /* bytes of B used for one panel of A after the other */ };
-/* Products are this many blocks ahead of the additions, which would wait for them; RING places for their dots. */
+enum {
+  L = MXG_LANES,
+  WIDEST = 8 /* words in a row of a tile */,
+  IN_CACHE = 16 << 10 /* bytes of B that are used for all panels of A in turn */
+};
+/* Products run this many blocks ahead of the additions, which would otherwise wait for them; their dots take RING places. */
 enum { AHEAD = 2, RING = 4 };
-/* Tiles: a product takes 52 cycles, and others are begun meanwhile. The last two are for what a long block has
- * beyond multiples of WIDEST words. */
+/* The tiles. A product takes 52 cycles, during which others are started. The last two are for the words of a long block beyond multiples of
+ * WIDEST. */
 enum { C0, C1, C2, C3, A0, A1, B0, B1, SUMS = 4, A_REST = C2, B_REST = C3 };
 
 static void set_shape(tile_shapes *s, int tile, size_t rows, size_t bytes) {
@@ -39,7 +44,7 @@ static inline __attribute__((always_inline)) void add_block(lanes acc[L], const 
   for (size_t r = 0; r < L; r++) acc[r] = lanes_add_term(acc[r], dots + r * L, a->s[k * L + r], sb);
 }
 
-/* Dots of block k, which is one tile wide; i: which tiles. */
+/* Starts the dots of block k, which is one tile wide; i says which tiles. */
 #define PRODUCT(k, i)                                                                                                                          \
   do {                                                                                                                                         \
     TILE_ZERO(C0 + (i) % SUMS);                                                                                                                \
@@ -57,7 +62,7 @@ static inline __attribute__((always_inline)) void add_block(lanes acc[L], const 
 /* Adds blocks [first, end) to the sums at out. */
 static void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t first, size_t end) {
   _Alignas(64) int32_t dots[RING][L * L];
-  const size_t size = a->groups * 2 * L; /* words of a block, of a panel of A as of B */
+  const size_t size = a->groups * 2 * L; /* words in a block, for a panel of A as for one of B */
   lanes acc[L];
 #pragma GCC unroll 16
   for (size_t r = 0; r < L; r++) acc[r] = lanes_load(out + r * L);
@@ -73,7 +78,7 @@ static void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t 
   for (size_t r = 0; r < L; r++) lanes_store(out + r * L, acc[r]);
 }
 
-/* Blocks of more words than a tile has, one at a time. */
+/* Handles blocks with more words than a tile has, one at a time. */
 static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t first, size_t end) {
   _Alignas(64) int32_t dots[L * L];
   const size_t groups = a->groups, size = groups * 2 * L, whole = groups / WIDEST * WIDEST;
@@ -100,7 +105,7 @@ static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b, si
   for (size_t r = 0; r < L; r++) lanes_store(out + r * L, acc[r]);
 }
 
-/* A piece of B's blocks at a time, for all panels of A: it stays in the first cache while they pass. */
+/* Takes a piece of B's blocks at a time for all panels of A, so that the piece stays in the first-level cache. */
 void mxi_gemm_codes_amx(float (*acc)[L * L], const mxg_packed *const *a, size_t n, const mxg_packed *b) {
   const size_t block_bytes = b->groups * 8 * L, piece = IN_CACHE / block_bytes > 4 ? IN_CACHE / block_bytes : 4;
   const tile_shapes shapes = shapes_of(b->groups);

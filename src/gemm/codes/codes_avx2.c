@@ -1,11 +1,12 @@
-/* Computes f32_block on packed e2m1 codes with AVX2, sixteen columns in two registers. Products of a byte d + 12 <= 24 and a byte |d| <= 12 are
- * summed in 16 bits: a word's two of a lane are at most 576 in magnitude, so that up to 56 fit before they are widened. */
+/* Computes f32_block on packed e2m1 codes with AVX2, sixteen columns in two registers. Products of a byte d + 12 <= 24 and a byte |d| <= 12
+ * are summed in 16 bits: the two products that a lane takes from a word are at most 576 in magnitude, so up to 56 such sums fit before they
+ * are widened. */
 #include <immintrin.h>
 #include <string.h>
 
 #include "gemm/codes/codes.h"
 
-enum { L = MXG_LANES, ROWS = 4, MOST = 16 }; /* MOST words, 32 sums of pairs, before widening */
+enum { L = MXG_LANES, ROWS = 4, MOST = 16 }; /* MOST words, which make 32 sums of pairs, before widening */
 
 static inline __m256i table(void) {
   return _mm256_broadcastsi128_si256(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
@@ -25,7 +26,7 @@ static inline __attribute__((always_inline)) __m256i products(__m256i even, __m2
   return _mm256_add_epi16(_mm256_maddubs_epi16(even, a_even), _mm256_maddubs_epi16(odd, a_odd));
 }
 
-/* Sums of a block for ROWS rows and sixteen columns, widened whenever 16 bits could run over. */
+/* Sums of a block for ROWS rows and sixteen columns, widened before 16 bits could overflow. */
 static inline __attribute__((always_inline)) void dots(pair sum[ROWS], const int32_t *offset, const uint32_t *a, const uint32_t *b,
                                                        size_t groups) {
   const __m256i nibble = _mm256_set1_epi8(15), values = table(), ones = _mm256_set1_epi16(1);
@@ -61,7 +62,7 @@ static inline __attribute__((always_inline)) void add_term(float *at, __m256i su
   _mm256_storeu_ps(at, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(_mm256_set1_ps(sa), _mm256_load_ps(sb)), _mm256_loadu_ps(at)));
 }
 
-/* The running sums stay in out: sixteen registers are few. */
+/* The running sums stay in out, because sixteen registers are too few. */
 static inline __attribute__((always_inline)) void blocks(float *out, const mxg_packed *a, const mxg_packed *b, size_t groups) {
   for (size_t i = 0; i < L * L; i++) out[i] = 0;
   for (size_t k = 0; k < a->kb; k++)
@@ -76,7 +77,7 @@ static inline __attribute__((always_inline)) void blocks(float *out, const mxg_p
     }
 }
 
-/* Four words: the even codes of each as signed bytes, then the odd ones. Returns both added up, in four lanes. */
+/* Turns four words into signed bytes, for each word the even codes and then the odd ones. Returns the sums of both, in four lanes. */
 static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
   const __m128i nibble = _mm_set1_epi8(15), doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
   const __m128i even = _mm_shuffle_epi8(doubled, _mm_and_si128(two, nibble)),

@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void blocks(float *out, const mxg_p
   for (size_t r = 0; r < rows; r++) _mm512_storeu_ps(out + r * L, acc[r]);
 }
 
-/* Blocks of any number of words, one at a time. */
+/* Handles blocks of any number of words, one at a time. */
 static void long_blocks(float *out, const mxg_packed *a, const mxg_packed *b) {
   const size_t groups = a->groups;
   for (size_t i = 0; i < L * L; i++) out[i] = 0;

@@ -9,17 +9,18 @@
 
 enum { L = MXG_LANES };
 
-/* d + 12 of a code, four times over: vpermb looks at six bits of a byte, and the two above the code do not matter. */
+/* d + 12 for each code, four times: vpermb uses six bits of a byte, so the two bits above the code do not matter. */
 static inline __m512i table(void) { return _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0)); }
 
-/* dpbusd with all lanes of the last operand the word at p. Compilers load and spread the word by an instruction of its own, which takes a place among
- * the vector instructions; as part of this one it is free, and two of these a cycle make 1.7 times as many products. */
+/* dpbusd with the word at p in all lanes of the last operand. Compilers load and broadcast the word by a separate instruction, which
+ * competes with other vector instructions. As part of this one the load is free, and with two of these per cycle there are 1.7 times as many
+ * products. */
 static inline __attribute__((always_inline)) __m512i dot_word(__m512i sum, __m512i x, const uint32_t *p) {
   __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(x), "m"(*p));
   return sum;
 }
 
-/* dot() in two chains, for few rows: there is nothing else to do while one sum waits for itself. */
+/* dot() in two chains, for few rows, where there is no other work while a sum waits for its last addition. */
 static inline __attribute__((always_inline)) __m512i dot2(__m512i sum, const uint32_t *a, const __m512i *even, const __m512i *odd,
                                                           size_t groups) {
   __m512i other = _mm512_setzero_si512();
@@ -31,7 +32,7 @@ static inline __attribute__((always_inline)) __m512i dot2(__m512i sum, const uin
   return _mm512_add_epi32(sum, other);
 }
 
-/* Adds to sum[r] the products of `groups` words; GROUPS is a constant where the compiler is to unroll. */
+/* Adds the products of `groups` words to sum; groups is a constant where the compiler should unroll. */
 static inline __attribute__((always_inline)) __m512i dot(__m512i sum, const uint32_t *a, const __m512i *even, const __m512i *odd,
                                                          size_t groups) {
 #pragma GCC unroll 4
@@ -59,7 +60,7 @@ static inline __attribute__((always_inline)) void unpack(__m512i *even, __m512i 
   }
 }
 
-/* Sixteen rows of sixteen words: word c of row r goes to lane r of x[c]. */
+/* Transposes sixteen rows of sixteen words: word c of row r goes to lane r of x[c]. */
 static inline __attribute__((always_inline)) void transpose(__m512i x[L]) {
   __m512i t[L];
 #pragma GCC unroll 16
@@ -74,7 +75,7 @@ static inline __attribute__((always_inline)) void transpose(__m512i x[L]) {
     x[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
     x[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
   }
-  /* x[4 q + c], 128-bit lane l: rows 4 q .. 4 q + 3 of column 4 l + c */
+  /* 128-bit lane l of x[4 q + c] now has rows 4 q .. 4 q + 3 of column 4 l + c */
 #pragma GCC unroll 4
   for (int c = 0; c < 4; c++) {
     t[c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x44);

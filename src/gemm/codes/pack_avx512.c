@@ -1,4 +1,4 @@
-/* Packs sixteen rows of B side by side with AVX-512, which a product with few rows of A spends most of its time on. */
+/* Packs sixteen rows of B side by side with AVX-512, which takes most of the time of a product with few rows of A. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ size_t mxi_gemm_pack_words_avx512(uint32_t *out, const uint8_t *first, size_t st
     for (size_t r = 0; r < L; r++) {
       const uint8_t *at = first + r * stride + g * 4;
       x[r] = _mm512_loadu_si512(at);
-      _mm_prefetch((const char *)((uintptr_t)at + 512), _MM_HINT_T0); /* sixteen streams of a page each are too many for the hardware's own */
+      _mm_prefetch((const char *)((uintptr_t)at + 512),
+                   _MM_HINT_T0); /* the hardware does not prefetch sixteen streams that are each in a page of their own */
     }
     transpose(x);
 #pragma GCC unroll 16
@@ -26,12 +27,12 @@ void mxi_gemm_pack_signed_avx512(uint32_t *out, size_t n) {
   const __m512i doubled = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
   for (size_t g = 0; g < n; g++) {
     const __m512i two = _mm512_load_si512(out + (n + g) * L);
-    _mm512_store_si512(out + 2 * g * L, _mm512_permutexvar_epi8(two, doubled)); /* looks at six bits: the two above the code do not matter */
+    _mm512_store_si512(out + 2 * g * L, _mm512_permutexvar_epi8(two, doubled)); /* it uses six bits, so the two above the code do not matter */
     _mm512_store_si512(out + (2 * g + 1) * L, _mm512_permutexvar_epi8(_mm512_srli_epi16(two, 4), doubled));
   }
 }
 
-/* Bytes of sixteen codes to binary32 bits, stored, and their range kept. */
+/* The range of the scales that have been decoded, as binary32 bits. */
 typedef struct range {
   __m512i low, high;
 } range;
@@ -40,19 +41,19 @@ static inline __attribute__((always_inline)) range decode(float *out, range seen
   const __m512i bits = _mm512_i32gather_epi32(code, table, 4);
   _mm512_store_si512(out, bits);
   const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
-  const __mmask16 counts =
-      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7F7FFFFF)); /* not 0, Inf or NaN */
+  const __mmask16 counts = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)),
+                                                   _mm512_set1_epi32(0x7F7FFFFF)); /* those that are not 0, Inf or NaN */
   seen.low = _mm512_mask_min_epu32(seen.low, counts, seen.low, magnitude);
   seen.high = _mm512_mask_max_epu32(seen.high, counts, seen.high, magnitude);
   return seen;
 }
 
-/* Byte q of each word, moved to bit `shift`; left is shift - 8 q, modulo 32. */
+/* Moves byte q of each word to bit `shift`; left is shift - 8 q, modulo 32. */
 static inline __attribute__((always_inline)) __m512i byte_at(__m512i x, __m512i left, __m512i mask) {
   return _mm512_and_si512(_mm512_rolv_epi32(x, left), mask);
 }
 
-/* The same for e8m0, whose codes are exponents, here in place: 0 is 2^-127 and 255 NaN. */
+/* Decodes e8m0, whose codes are exponents and are already in their place; 0 is 2^-127 and 255 is NaN. */
 static inline __attribute__((always_inline)) void decode_e8m0(float *out, __m512i bits, int special) {
   if (special) {
     const __mmask16 nan = _mm512_cmpeq_epi32_mask(bits, _mm512_set1_epi32(0x7F800000));
@@ -70,14 +71,14 @@ static uint8_t least_byte(__m512i x) {
 
 static uint32_t bits_of_e8m0(uint32_t code) { return code ? code << 23 : 0x00400000; }
 
-/* The same for scales whose codes below `top` are bits of a binary32 but for a power of two, here in place. */
+/* Decodes scales whose codes below `top` are the bits of a binary32 up to a power of two, and are already in their place. */
 static inline __attribute__((always_inline)) void decode_linear(float *out, __m512i bits, __m512 factor) {
   _mm512_store_ps(out, _mm512_mul_ps(_mm512_castsi512_ps(bits), factor));
 }
 
 typedef enum scale_kind { E8M0, E8M0_SPECIAL, LINEAR, ANY } scale_kind;
 
-/* m blocks of sixteen rows: byte q of lane r of x[c] is the scale of row r, block 4 c + q. */
+/* Decodes m blocks of sixteen rows: byte q of lane r of x[c] is the scale of row r, block 4 c + q. */
 static inline __attribute__((always_inline)) range decode_all(float *out, range seen, const __m512i x[L], size_t m, const scale_kind kind,
                                                               const float *table, const mxg_scale_codes *codes) {
   const unsigned shift = kind == LINEAR ? codes->shift : kind == ANY ? 0 : 23;
@@ -107,12 +108,13 @@ static uint32_t magnitude(float x) {
   return bits & 0x7FFFFFFF;
 }
 
-/* Bytes: codes less 0 or, but for e8m0, 1 modulo 256, so that 0 counts as the largest; and codes. */
+/* The range of codes as bytes. low is of codes minus 1 modulo 256, so that 0 counts as the largest (of codes themselves for e8m0); high is
+ * of codes. */
 typedef struct byte_range {
   __m512i low, high;
 } byte_range;
 
-/* A row in each x, up to 64 blocks of it; returns their range. */
+/* Loads up to 64 blocks of a row into each x; returns their range. */
 static inline __attribute__((always_inline)) byte_range load_scales(__m512i x[L], const uint8_t *first, size_t stride, __mmask64 there,
                                                                     int e8m0) {
   const __m512i ones = _mm512_set1_epi8(-1), down = e8m0 ? _mm512_setzero_si512() : ones;
@@ -128,14 +130,14 @@ static inline __attribute__((always_inline)) byte_range load_scales(__m512i x[L]
 
 static __mmask64 of_blocks(size_t n) { return n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0); }
 
-/* Are all codes below `top`, whose bits are those of a binary32? */
+/* Whether all codes are below `top`, so that their bits are those of a binary32. */
 static int all_linear(byte_range seen, const mxg_scale_codes *codes) {
   return !codes->e8m0 && codes->top && !_mm512_cmpge_epu8_mask(seen.high, _mm512_set1_epi8((char)codes->top));
 }
 
 static void widen(uint32_t *least, uint32_t *largest, byte_range seen, const float *table, int e8m0) {
   const uint32_t low = least_byte(seen.low), high = 255 - (uint32_t)least_byte(_mm512_xor_si512(seen.high, _mm512_set1_epi8(-1)));
-  if (low == 255) return; /* none but 0, or NaN */
+  if (low == 255) return; /* there is nothing but 0, or there is a NaN */
   const uint32_t lower = e8m0 ? bits_of_e8m0(low) : magnitude(table[low + 1]), higher = e8m0 ? bits_of_e8m0(high) : magnitude(table[high]);
   *least = lower < *least ? lower : *least;
   *largest = higher > *largest ? higher : *largest;
@@ -192,5 +194,5 @@ int mxi_gemm_turn_scales_avx512(uint32_t *out, uint32_t *least, uint32_t *larges
   }
   widen(least, largest, all, table, codes->e8m0);
   if (!codes->e8m0) return all_linear(all, codes);
-  return !_mm512_cmpeq_epi8_mask(all.high, ones) && least_byte(all.low); /* no NaN, none below the normal numbers */
+  return !_mm512_cmpeq_epi8_mask(all.high, ones) && least_byte(all.low); /* no NaN, and nothing below the normal numbers */
 }

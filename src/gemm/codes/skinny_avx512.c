@@ -1,17 +1,18 @@
-/* Computes a product with few rows of A, in which B is read once, two panels of sixteen rows at a time, transposed on the way and never stored. A
- * word of A is loaded once for both panels: at eight rows loads, two a cycle, were the bound before.
+/* Computes a product with few rows of A. B is read once, two panels of sixteen rows at a time, transposed in registers and never stored. Each
+ * word of A is loaded once for both panels, because with eight rows the two loads per cycle used to be the limit.
  *
- * What is left to wait for is memory. Thirty-two rows at once are too many streams for the hardware's own prefetching, so the next two panels are
- * asked for instead, a few lines between the blocks: asked for sixteen at a time they fill the queue that the rows at hand need too. */
+ * Now memory is the limit. Thirty-two rows at once are too many streams for the hardware's prefetching, so the kernel prefetches the next
+ * two panels itself, a few lines between blocks. Sixteen lines at a time would fill the queue that the current rows need too. */
 #include "gemm/codes/codes_avx512.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef struct parts { /* of 128 codes, before the last step of the turn: part l of quarter i has four words of each of four rows */
+typedef struct
+    parts { /* 128 codes of each row before the last step of the transposition: part l of quarter i has four words of each of four rows */
   __m512i of[4][4];
 } parts;
 
-/* Rows i, i + 4, i + 8 and i + 12, 64 bytes of each: their 128-bit parts side by side. */
+/* Loads 64 bytes of rows i, i + 4, i + 8 and i + 12, and puts their 128-bit parts side by side. */
 INLINE void take_rows(parts *to, const uint8_t *row, size_t stride, size_t i) {
   row += i * stride;
   const __m512i a = _mm512_loadu_si512(row), b = _mm512_loadu_si512(row + 4 * stride), c = _mm512_loadu_si512(row + 8 * stride),
@@ -24,7 +25,7 @@ INLINE void take_rows(parts *to, const uint8_t *row, size_t stride, size_t i) {
   to->of[3][i] = _mm512_shuffle_i32x4(ab2, cd2, 0xDD);
 }
 
-/* Word c of a part, of row r, goes to lane r of x[c]. */
+/* Moves word c of row r of a part to lane r of x[c]. */
 INLINE void turn(__m512i x[4], const __m512i part[4]) {
   const __m512i a = _mm512_unpacklo_epi32(part[0], part[1]), b = _mm512_unpackhi_epi32(part[0], part[1]),
                 c = _mm512_unpacklo_epi32(part[2], part[3]), d = _mm512_unpackhi_epi32(part[2], part[3]);
@@ -34,14 +35,14 @@ INLINE void turn(__m512i x[4], const __m512i part[4]) {
   x[3] = _mm512_unpackhi_epi64(b, d);
 }
 
-/* All lanes the word at p: a load alone, where compilers would load it once for each of the two that want it. */
+/* Broadcasts the word at p by an explicit load, since compilers would load it again for each of its two uses. */
 INLINE __m512i spread(const uint32_t *p) {
   __m512i w;
   __asm__("vpbroadcastd %1, %0" : "=v"(w) : "m"(*p));
   return w;
 }
 
-/* As an instruction that the compiler does not give a load of its own. */
+/* Written as assembly so that the compiler does not fold a load into it. */
 INLINE __m512i dpbusd(__m512i sum, __m512i x, __m512i word) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(word));
   return sum;
@@ -49,8 +50,8 @@ INLINE __m512i dpbusd(__m512i sum, __m512i x, __m512i word) {
 
 INLINE void ask(const uint8_t *p, size_t line) { _mm_prefetch((const char *)((uintptr_t)p + line * 64), _MM_HINT_T0); }
 
-/* What comes next, as many lines a step of 32 codes as a step uses: of both panels side by side where there is little else to do, which keeps more of
- * memory busy, or of one after the other. */
+/* Prefetches as many lines in a step of 32 codes as a step uses: from both panels side by side if there is little other work, which keeps
+ * more of the memory busy, otherwise from one panel after the other. */
 INLINE void ask_ahead(const mxg_stream *from, size_t step, size_t steps, const size_t rows) {
   const size_t half = steps / 2, second = step >= half;
 #pragma GCC unroll 8
@@ -61,7 +62,8 @@ INLINE void ask_ahead(const mxg_stream *from, size_t step, size_t steps, const s
       ask(from->ahead[second], (step - second * half) * 8 + i);
 }
 
-/* Sums of a block of a row of A and sixteen columns, or of two chains that are added: of four words a block one chain is too long to wait for. */
+/* Sums of a block for a row of A and sixteen columns, in one chain or in two that are added at the end: with four words in a block, one
+ * chain would make the processor wait too long. */
 typedef struct sums {
   __m512i even, odd;
 } sums;
@@ -74,7 +76,7 @@ INLINE void multiply(sums *s, __m512i even, __m512i odd, __m512i word_even, __m5
     s->even = dpbusd(s->even, odd, word_odd);
 }
 
-/* acc + dot * sa * sb, rounded once. Products of powers of two are sums of exponents: that leaves the ports that multiply to the dots. */
+/* acc + dot * sa * sb, rounded once. Powers of two are multiplied by adding exponents, which leaves the multipliers to the dots. */
 INLINE __m512 add_scaled(__m512 acc, const sums *s, __m512i sa, __m512 sb, const int chains, const mxg_scale_form form) {
   const __m512i dot = chains == 2 ? _mm512_add_epi32(s->even, s->odd) : s->even;
   const __m512 scale =
@@ -82,7 +84,7 @@ INLINE __m512 add_scaled(__m512 acc, const sums *s, __m512i sa, __m512 sb, const
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, acc);
 }
 
-/* Scales of block k of a panel, for add_scaled(). */
+/* The scales of block k of a panel, in the form that add_scaled() takes. */
 INLINE __m512 scales_at(const mxg_stream *from, size_t p, size_t k, const mxg_scale_form form) {
   if (form == MXG_NUMBERS) return _mm512_load_ps(from->s[p] + k * L);
   const unsigned shift = form == MXG_POWERS ? 23 : from->codes->shift;
@@ -92,13 +94,13 @@ INLINE __m512 scales_at(const mxg_stream *from, size_t p, size_t k, const mxg_sc
   return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(from->codes->factor));
 }
 
-/* Blocks of 8 * groups elements, 32 codes a step, 128 a turn of the loop around it. */
+/* Handles blocks of 8 * groups elements, with 32 codes in a step and 128 in a round of the outer loop. */
 INLINE void panels(float *out, const mxg_packed *a, const mxg_stream *from, const size_t groups, const size_t rows, const mxg_scale_form form) {
   const size_t blocks = 4 / groups, steps = a->kb / blocks, scale_lines = 2 / groups;
   const size_t stride = from->stride;
   const int in_registers = 2 * rows + 4 * groups <= 24, chains = groups == 4 ? 2 : 1;
   __m512 acc[L][2];
-  parts x[2][2]; /* those at hand and the next, of each panel */
+  parts x[2][2]; /* the current and the next ones, of each panel */
 #pragma GCC unroll 16
   for (size_t r = 0; r < rows; r++) acc[r][0] = acc[r][1] = _mm512_setzero_ps();
   for (size_t i = 0; i < 4; i++)
@@ -138,7 +140,8 @@ INLINE void panels(float *out, const mxg_packed *a, const mxg_stream *from, cons
 #pragma GCC unroll 2
         for (size_t p = 0; p < 2; p++) {
           acc[r][p] = add_scaled(acc[r][p], &dots[p], sa, sb[p], chains, form);
-          if (!in_registers) __asm__("" : "+m"(acc[r][p])); /* or the compiler keeps some of them and spills what is used more often */
+          if (!in_registers)
+            __asm__("" : "+m"(acc[r][p])); /* otherwise the compiler keeps some of these in registers and spills what is used more often */
         }
       }
     }
@@ -148,7 +151,7 @@ INLINE void panels(float *out, const mxg_packed *a, const mxg_stream *from, cons
     for (size_t p = 0; p < 2; p++) _mm512_storeu_ps(out + (p * L + r) * L, acc[r][p]);
 }
 
-/* One row runs as two: it has too little to do to ask for lines evenly. */
+/* A single row runs as two, since it has too little work to spread its prefetches evenly. */
 #define EACH(groups, form)                                                                                                                     \
   do {                                                                                                                                         \
     if (a->few_rows == 16)                                                                                                                     \

@@ -1,29 +1,29 @@
-/* Computes a part of D: its blocks of columns and of K, and the tiles of each. The chains of a block of K go on from the last one through D itself. */
+/* Computes a part of D by blocks of columns and of K, and the tiles of each. Between blocks of K the chains are kept in D itself. */
 #include <stdint.h>
 #include <string.h>
 
 #include "core/sizes.h"
 #include "gemm/dense/tile.h"
 
-/* Columns [n0, n0 + cols), terms [k0, k0 + terms) of the part. */
+/* The columns [n0, n0 + cols) and terms [k0, k0 + terms) of the part. */
 typedef struct block {
   const mxg_dense_part *of;
   const mx_dense *p;
   const mxg_dense_kernels *kernels;
   float *d;
-  size_t tiles; /* of all rows of the part */
+  size_t tiles; /* that cover all rows of the part */
   size_t n0, cols, k0, terms;
 } block;
 
 static int triangular(const mx_dense *p) { return p->part == MX_DENSE_A_LOWER || p->part == MX_DENSE_A_UPPER; }
 
-/* Where a tile begins: all are of nearly the same height. */
+/* The first row of a tile; all tiles have nearly the same height. */
 static size_t row_of(const block *x, size_t tile) {
   const size_t rows = x->of->m1 - x->of->m0;
   return x->of->m0 + tile * (rows / x->tiles) + size_least(tile, rows % x->tiles);
 }
 
-/* Terms [k0, k1) of rows [r0, r1) of a tile that begins at row m0. */
+/* Adds the terms [k0, k1) to rows [r0, r1) of a tile. */
 static void part_of_tile(const block *x, mxg_dense_tile t, size_t r0, size_t r1, size_t k0, size_t k1) {
   if (k0 >= k1) return;
   t.rows = r1 - r0;
@@ -34,7 +34,7 @@ static void part_of_tile(const block *x, mxg_dense_tile t, size_t r0, size_t r1,
   x->kernels->tile(&t);
 }
 
-/* The triangle that a tile of A has of its own is done row by row, the rest at once; D holds the start. */
+/* Does the triangle within a tile of A row by row, and the rest at once; D holds the sums so far. */
 static void triangle_tile(const block *x, mxg_dense_tile t, size_t m0) {
   const size_t k0 = x->k0, k1 = k0 + x->terms, rows = t.rows, m1 = m0 + rows;
   t.load = 1;
@@ -47,7 +47,7 @@ static void triangle_tile(const block *x, mxg_dense_tile t, size_t m0) {
   }
 }
 
-/* Of a tile that the diagonal crosses the outputs n <= m alone are written. */
+/* Writes only the outputs n <= m of a tile that the diagonal crosses. */
 static void lower_tile(const block *x, mxg_dense_tile t, size_t m0, size_t n0) {
   float d[1024]; /* no tile is larger */
   float *to = t.d;
@@ -68,7 +68,7 @@ static void lower_tile(const block *x, mxg_dense_tile t, size_t m0, size_t n0) {
 
 static size_t columns_of(const mxg_dense_part *x, size_t m) { return x->p->part == MX_DENSE_OUT_LOWER ? size_least(x->n1, m + 1) : x->n1; }
 
-/* Where no tile brings the start: +0 ... */
+/* Sets D to +0 where no tile does that ... */
 static void zero(const mxg_dense_part *x) {
   for (size_t m = x->m0; m < x->m1; m++) {
     const size_t end = columns_of(x, m);
@@ -76,7 +76,7 @@ static void zero(const mxg_dense_part *x) {
   }
 }
 
-/* ... and the end: bias, and the one NaN. */
+/* ... and adds the bias and makes NaNs canonical at the end. */
 static void finish(const mxg_dense_part *x) {
   static const uint32_t nan_bits = 0x7FC00000;
   float nan;
@@ -90,14 +90,14 @@ static void finish(const mxg_dense_part *x) {
   }
 }
 
-/* Rows of tiles [tile0, tile1) with all columns of the block. */
+/* Computes the rows of tiles [tile0, tile1) with all columns of the block. */
 static void rows_of_tiles(const block *x, float *a, const float *b, size_t tile0, size_t tile1, int load, int last) {
   const mx_dense *p = x->p;
   const mxg_dense_kernels *k = x->kernels;
   const size_t end = row_of(x, tile1);
   if (p->part == MX_DENSE_OUT_LOWER && x->n0 >= end) return;
   if (p->part == MX_DENSE_A_LOWER && x->k0 >= end) return;
-  /* Packing pays where several panels read it. */
+  /* Packing pays only if several panels read what is packed. */
   const int direct = x->of->n1 - x->of->n0 <= 2 * k->cols;
   for (size_t i = tile0; i < tile1 && !direct; i++) {
     const size_t m0 = row_of(x, i);
@@ -127,7 +127,7 @@ static void rows_of_tiles(const block *x, float *a, const float *b, size_t tile0
     }
 }
 
-/* The block's part of B packed, then its rows, so many tiles at a time as are packed of A. */
+/* Packs the block's part of B, and then computes its rows, as many tiles at a time as fit into packed A. */
 static void block_of(const block *x, float *a, float *b, int load, int last) {
   const mxg_dense_kernels *k = x->kernels;
   const size_t together = MXG_DENSE_A_SLOTS / k->a_width;
@@ -146,8 +146,8 @@ void mxi_dense_part(const mxg_dense_part *of, float *a, float *b) {
   const size_t n_end = p->part == MX_DENSE_OUT_LOWER ? size_least(of->m1, of->n1) : of->n1;
   const size_t n_block = MXG_DENSE_N_BLOCK / kernels->cols * kernels->cols,
                n_blocks = (k_end - k_begin + MXG_DENSE_K_BLOCK - 1) / MXG_DENSE_K_BLOCK;
-  const size_t k_block = n_blocks ? (k_end - k_begin + n_blocks - 1) / n_blocks : 0; /* of nearly the same length */
-  const int by_tiles = n_blocks && !triangular(p);                                   /* starts and biases too */
+  const size_t k_block = n_blocks ? (k_end - k_begin + n_blocks - 1) / n_blocks : 0; /* blocks have nearly the same length */
+  const int by_tiles = n_blocks && !triangular(p);                                   /* tiles also set the start and add the bias */
   if (!by_tiles && !p->accumulate) zero(of);
   block x = {.of = of, .p = p, .kernels = kernels, .d = of->d, .tiles = (of->m1 - of->m0 + kernels->rows - 1) / kernels->rows};
   for (x.n0 = of->n0; x.n0 < n_end; x.n0 += x.cols) {

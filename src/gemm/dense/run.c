@@ -8,9 +8,9 @@
 #include "kernels/threads.h"
 
 enum {
-  THREAD_LOG2 = 17, /* products that pay for one more thread, as a power of two */
-  SQUARE = 256,     /* parts of at least so many rows and columns can be small enough to even out threads that are held up */
-  N_SLOTS = 48,     /* b_width of any kernel at most */
+  THREAD_LOG2 = 17, /* the binary logarithm of the number of products for which one more thread pays */
+  SQUARE = 256,     /* parts of at least as many rows and columns are still efficient; making more of them evens out threads that are delayed */
+  N_SLOTS = 48,     /* the largest b_width of any kernel */
   LINE = 64
 };
 
@@ -30,14 +30,15 @@ static const mxg_dense_kernels *kernels_for(const mx_exec *exec) {
 
 /* --- threads and their memory --- */
 
-/* The caller's number or all processors, but no more than the work pays for. In doubles, which cannot overflow. */
+/* The caller's number of threads, or one for each processor, but no more than the work justifies. It is computed in doubles, which cannot
+ * overflow. */
 static int threads_wanted(const mx_dense *p, const mx_exec *exec) {
   const double worth = (double)p->M * (double)p->N * (double)p->K * (double)batch_of(p) / (1 << THREAD_LOG2);
   const int n = mxi_threads_wanted(exec ? exec->n_threads : 0);
   return worth < 1 ? 1 : worth < n ? (int)worth : n;
 }
 
-/* Floats of a packed block, whatever the kernel: widths are at most 4/3 of the rows, and whole lines. */
+/* Floats in a packed block, for any kernel: widths are at most 4/3 of the rows, in whole cache lines. */
 static size_t a_floats(const mx_dense *p) {
   return (p->M >= MXG_DENSE_A_SLOTS ? MXG_DENSE_A_SLOTS : size_least(MXG_DENSE_A_SLOTS, p->M + p->M / 3 + 16)) *
          size_least(p->K, MXG_DENSE_K_BLOCK);
@@ -52,12 +53,12 @@ size_t mx_dense_workspace(const mx_dense *p, const mx_exec *exec) {
 
 /* --- parts --- */
 
-/* D as a grid of parts, each of which packs its own operands: what it packs is its rows and columns times K. */
+/* D as a grid of parts. Each part packs its own operands: its rows and its columns, times K. */
 typedef struct grid {
   size_t rows, cols;
 } grid;
 
-/* The grid of n parts that packs least. */
+/* The grid of n parts that packs the least. */
 static grid grid_of(const mx_dense *p, size_t n) {
   grid best = {1, 1};
   double least_packed = 0;
@@ -71,7 +72,7 @@ static grid grid_of(const mx_dense *p, size_t n) {
   return best;
 }
 
-/* One part a thread, or one product where the batch is large; up to four where they stay large. */
+/* One part for each thread, or one for each product if the batch is large; up to four times as many if they stay large enough. */
 static grid parts_for(const mx_dense *p, int n_threads) {
   const size_t n = (size_t)n_threads, batch = batch_of(p), each = (n + batch - 1) / batch;
   if (n == 1 || each == 1) return (grid){1, 1};
@@ -83,7 +84,7 @@ static grid parts_for(const mx_dense *p, int n_threads) {
 static mxg_dense_part part_of(const mx_dense *p, const mxg_dense_kernels *kernels, grid g, size_t task) {
   const size_t index = task / (g.rows * g.cols), in = task % (g.rows * g.cols), r = in / g.cols, c = in % g.cols;
   const size_t per_row = p->batch[1] ? p->batch[1] : 1, i = index / per_row, j = index % per_row;
-  const size_t panels = (p->N + kernels->cols - 1) / kernels->cols; /* whole ones, but for the last */
+  const size_t panels = (p->N + kernels->cols - 1) / kernels->cols; /* all full but perhaps the last */
   return (mxg_dense_part){.p = p,
                           .kernels = kernels,
                           .a = p->K ? p->a + i * p->a_batch[0] + j * p->a_batch[1] : NULL,
@@ -102,7 +103,7 @@ static void take(const mx_dense *p, const mxg_dense_kernels *kernels, grid g, si
 
 /* --- the call --- */
 
-/* Does base + (n - 1) * stride stay within half of the address space, in floats? */
+/* Adds (n - 1) * stride to *base; false if that exceeds half of the address space, counted in floats. */
 static int grows(size_t *base, size_t n, size_t stride) {
   size_t more;
   if (n < 2) return 1;
@@ -110,7 +111,7 @@ static int grows(size_t *base, size_t n, size_t stride) {
 }
 
 static mx_status check(const mx_dense *p, const void *workspace, const mx_exec *exec, mx_error *err) {
-  if (!p) return mx_fail(err, MX_ERR_ARG, "dense: no product");
+  if (!p) return mx_fail(err, MX_ERR_ARG, "dense: the product is NULL");
   if ((unsigned)p->part > MX_DENSE_A_UPPER) return mx_fail(err, MX_ERR_ARG, "dense: part is %d, expected 0 to %d", p->part, MX_DENSE_A_UPPER);
   if (!p->M || !p->N) return MX_OK;
   if (!p->d) return mx_fail(err, MX_ERR_ARG, "dense: d is NULL");
@@ -127,7 +128,7 @@ static mx_status check(const mx_dense *p, const void *workspace, const mx_exec *
   return MX_OK;
 }
 
-/* One product by the caller's sgemm. Returns 0 where it can't compute it. */
+/* Computes one product by the caller's sgemm. Returns 0 if sgemm cannot do it. */
 static int by_sgemm(const mx_dense *p) {
   enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
   const size_t lda = p->a_col == 1 ? p->a_row : p->a_col, ldb = p->b_col == 1 ? p->b_row : p->b_col;
@@ -135,7 +136,7 @@ static int by_sgemm(const mx_dense *p) {
   const int fits = p->M <= INT_MAX && p->N <= INT_MAX && p->K <= INT_MAX && lda <= INT_MAX && ldb <= INT_MAX && p->ldd <= INT_MAX;
   if (!unit || !fits || !p->K || p->part != MX_DENSE_WHOLE || batch_of(p) != 1) return 0;
   const int by_rows = p->a_col == 1, columns = p->b_col == 1;
-  if (lda < (by_rows ? p->K : p->M) || ldb < (columns ? p->K : p->N)) return 0; /* rows that overlap, or a column repeated */
+  if (lda < (by_rows ? p->K : p->M) || ldb < (columns ? p->K : p->N)) return 0; /* rows overlap, or a column is repeated */
   p->sgemm(ROW_MAJOR, by_rows ? AS_IT_IS : TRANSPOSED, columns ? TRANSPOSED : AS_IT_IS, (int)p->M, (int)p->N, (int)p->K, 1, p->a, (int)lda,
            p->b, (int)ldb, p->accumulate ? 1 : 0, p->d, (int)p->ldd);
   for (size_t m = 0; m < p->M && p->bias; m++)
@@ -151,7 +152,7 @@ mx_status mx_dense_gemm(const mx_dense *p, void *workspace, const mx_exec *exec,
   const grid g = parts_for(p, n_threads);
   const size_t n_tasks = batch_of(p) * g.rows * g.cols, bytes = bytes_each(p);
   uint8_t *memory = (uint8_t *)(((uintptr_t)workspace + LINE - 1) / LINE * LINE);
-  if (n_threads == 1) { /* starts nothing, and is not a thread of a caller's own */
+  if (n_threads == 1) { /* no parallel region, so that the caller's own threads are left alone */
     for (size_t task = 0; task < n_tasks; task++) take(p, kernels, g, task, memory);
     return MX_OK;
   }

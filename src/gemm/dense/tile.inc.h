@@ -1,22 +1,22 @@
-/* Packs operands and computes register tiles of the float32 product, written once: outputs of a row lie in the lanes, so that each is the chain of
- * its definition. The including file gives W lanes with vf_load vf_store vf_set vf_fma vf_add vf_canonical vf_transpose, and
+/* Packs operands and computes register tiles of the float32 product, for every ISA. The outputs of a row lie in the lanes, so that each is the
+ * chain of its definition. The including file defines W lanes with vf_load vf_store vf_set vf_fma vf_add vf_canonical vf_transpose, and
  *
  *   ROWS, VECTORS   the largest tile: ROWS x (VECTORS * W) accumulators stay in registers
- *   A_WIDTH         ROWS in whole vectors
+ *   A_WIDTH         ROWS rounded up to whole vectors
  *   EACH_ROW(X, V)  X(1, V) ... X(ROWS, V), with FOUR for the first four; EACH_VECTOR(X) X(1) ... X(VECTORS)
- *   TABLE           name of the mxg_dense_kernels */
+ *   TABLE           the name of the mxg_dense_kernels */
 #include <string.h>
 
 #include "gemm/dense/tile.h"
 
 enum { COLS = VECTORS * W };
 
-/* R and V are constants where this is called, so that every loop over them is unrolled and sum[][] lives in registers. */
+/* Callers pass constants for R and V, so that every loop over them is unrolled and sum[][] stays in registers. */
 static inline __attribute__((always_inline)) void chains(const mxg_dense_tile *t, const int R, const int V, const size_t row,
                                                          const size_t col) {
   vf sum[ROWS][VECTORS];
   const float *a = t->a, *b = t->b;
-  for (int r = 0; r < R; r++) /* the lines of D come while the sums are computed */
+  for (int r = 0; r < R; r++) /* prefetches the lines of D while the sums are computed */
     for (int v = 0; v < V * W; v += 16) __builtin_prefetch(t->d + (size_t)r * t->ldd + v, 1);
   for (int r = 0; r < R; r++)
     for (int v = 0; v < V; v++) sum[r][v] = t->load ? vf_load(t->d + (size_t)r * t->ldd + v * W) : vf_set(0.0f);
@@ -52,7 +52,7 @@ EACH_VECTOR(EACH)
 #define EACH(V) {{EACH_ROW(DIRECT, V)}, {EACH_ROW(CHAINS, V)}},
 static chains_of *const of_size[VECTORS][2][ROWS] = {EACH_VECTOR(EACH)};
 
-/* Columns that do not fill whole vectors go by way of a tile on the stack. */
+/* Columns that do not fill whole vectors go through a tile on the stack. */
 static void tile(const mxg_dense_tile *t) {
   const size_t vectors = (t->cols + W - 1) / W, whole = vectors * W;
   chains_of *run = of_size[vectors - 1][t->a_row == 1 && t->a_col == A_WIDTH][t->rows - 1];
@@ -73,7 +73,7 @@ static void tile(const mxg_dense_tile *t) {
   for (size_t r = 0; r < t->rows; r++) memcpy(t->d + r * t->ldd, d + r * whole, t->cols * sizeof *d);
 }
 
-/* W rows, each contiguous along k: squares of W x W by their other side. */
+/* Packs rows that are contiguous along k, by transposing squares of W x W. */
 static void pack_rows(float *out, size_t width, const float *in, size_t row, size_t rows, size_t n) {
   size_t k = 0;
   for (; k + W <= n; k += W) {
@@ -88,7 +88,7 @@ static void pack_rows(float *out, size_t width, const float *in, size_t row, siz
     for (size_t r = 0; r < W; r++) out[k * width + r] = in[(r < rows ? r : 0) * row + k];
 }
 
-/* Rows side by side. A vector may read rows of the matrix beyond those wanted, but nothing beyond the matrix. */
+/* Packs rows that lie side by side. A vector may read more rows of the matrix than needed, but nothing outside the matrix. */
 static void pack_columns(float *out, size_t width, const float *in, size_t col, size_t rows, size_t there, size_t n) {
   for (size_t k = 0; k < n; k++, out += width, in += col) {
     size_t r = 0;

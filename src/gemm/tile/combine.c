@@ -1,4 +1,4 @@
-/* Makes an element of D from a sum: SPEC section 4, last paragraphs. */
+/* Makes an element of D from its sum: the last paragraphs of SPEC section 4. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias) {
   return d;
 }
 
-/* acc * t, and + bias where there is one; a NaN is the canonical one. */
+/* d = acc * t, plus bias if there is one; every NaN becomes the canonical one. */
 static inline __attribute__((always_inline)) void times(float *restrict d, const float *restrict acc, float t, const float *restrict bias,
                                                         size_t n) {
   static const uint32_t canonical = 0x7FC00000;
@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) void times(float *restrict d, const
 int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t j0, size_t n) {
   if (plan->beta != 0 || (plan->o.bias && plan->o.bias_of_rows) || plan->o.out != MX_F32 || plan->col_major || plan->alpha == 0) return 0;
   const float g = plan->a.multiplier * plan->b.multiplier, t = plan->alpha * g, *bias = plan->o.bias ? plan->o.bias + j0 : NULL;
-  if (n == MXG_LANES && bias) /* a constant number: vectors */
+  if (n == MXG_LANES && bias) /* a constant count, which the compiler turns into vectors */
     times(d, acc, t, bias, MXG_LANES);
   else if (n == MXG_LANES)
     times(d, acc, t, NULL, MXG_LANES);

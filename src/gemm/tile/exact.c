@@ -1,10 +1,11 @@
-/* Computes the model `exact` at speed: binary64 sums that provably round nothing, and one rounding at the end.
+/* Computes the model `exact` fast, by binary64 sums that provably do not round, and one rounding at the end.
  *
- * A term is a block's dot times its scales, exact in binary64 (mxi_gemm_block_fits). All terms of a tile are below 2^top and multiples of 2^low, and there
- * are n of them, n <= 2^lg. Numbers that are multiples of u = 2^(top + lg - 51) and at most 2^top + u each sum to less than 2^(top + lg + 1) = 2^52 u:
- * exactly, whatever the order. So the first sum takes of every term its rounding to a multiple of u, by (t + 1.5 * 2^52 u) - 1.5 * 2^52 u, which is
- * exact since |t| < 2^51 u. The rest of the term is exact too, at most u / 2, and goes to the next sum the same way, with top + lg - 52 for top. The
- * last sum takes what is left, which is not a rounding once its u is at most 2^low. */
+ * A term is a block's dot times its scales, which is exact in binary64 (mxi_gemm_block_fits). All terms of a tile are below 2^top and
+ * multiples of 2^low, and there are n <= 2^lg of them. Let u = 2^(top + lg - 51). Multiples of u that are at most 2^top + u each add up to
+ * less than 2^(top + lg + 1) = 2^52 u, so their sum is exact in any order. The first sum therefore takes of each term t its rounding to a
+ * multiple of u, which is (t + 1.5 * 2^52 u) - 1.5 * 2^52 u, since |t| < 2^51 u. What remains of the term is exact too and at most u / 2; it
+ * goes to the next sum in the same way, with top + lg - 52 for top. The last sum takes what is left, which involves no rounding once its u
+ * is at most 2^low. */
 #include <math.h>
 
 #include "gemm/tile/tile.h"
@@ -34,7 +35,7 @@ int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg
   int hi_a, lo_a, hi_b, lo_b;
   bounds_of(&hi_a, &lo_a, plan, &plan->a, a);
   bounds_of(&hi_b, &lo_b, plan, &plan->b, b);
-  if (hi_a < lo_a || hi_b < lo_b || a->scale_hi < a->scale_lo || b->scale_hi < b->scale_lo) return 1; /* zeros alone */
+  if (hi_a < lo_a || hi_b < lo_b || a->scale_hi < a->scale_lo || b->scale_hi < b->scale_lo) return 1; /* there are only zeros */
   const int lg = log2_up(plan->kb), low = lo_a + lo_b + a->scale_lo + b->scale_lo;
   int top = hi_a + hi_b + 2 + log2_up(plan->block < plan->K ? plan->block : plan->K) + a->scale_hi + b->scale_hi + 2;
   if (top > 900 || low < -1000 || lg > 20) return 0;
@@ -47,7 +48,7 @@ int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg
   return 0;
 }
 
-/* m * 2^e rounded once, RNE. */
+/* m * 2^e rounded once, to nearest even. */
 static double round_128(u128 m, int e, mxg_rounding to) {
   if (!m) return 0;
   const uint64_t high = (uint64_t)(m >> 64);

@@ -1,4 +1,4 @@
-/* Defines what model group64 does beside f32_seq: sums added toward zero, and a result on a lattice. SPEC section 4. */
+/* Defines what model group64 does beside f32_seq: it adds sums rounding toward zero, and rounds the result to a lattice. SPEC section 4. */
 #ifndef MX_GEMM_TILE_GROUP64_H
 #define MX_GEMM_TILE_GROUP64_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MXG_GROUP = 64 }; /* products whose sum is f32_seq's */
+enum { MXG_GROUP = 64 }; /* products that are summed as in f32_seq */
 
-/* a + b rounded toward zero. The nearest sum and what it lost (Knuth) say whether it lies beyond the exact one; a sum of numbers that is past the
- * largest is the largest. */
+/* a + b rounded toward zero. The nearest sum and its error (by Knuth's two-sum) say whether it lies beyond the exact sum. A finite sum past
+ * the largest number is the largest number. */
 static inline float mxg_add_toward_zero(float a, float b) {
   float s = a + b;
   const float back = s - a, lost = (a - (s - back)) + (b - back);
@@ -22,7 +22,8 @@ static inline float mxg_add_toward_zero(float a, float b) {
   return s;
 }
 
-/* The nearest multiple of 1/1024, ties to even; a zero keeps its sign. Binary32 holds it: from 2^13 on it has no other numbers. */
+/* The nearest multiple of 1/1024, ties to even; a zero keeps its sign. Binary32 can hold it, since from 2^13 on all its numbers are such
+ * multiples. */
 static inline float mxg_to_lattice(float x) { return (float)(rint((double)x * 1024) / 1024); }
 
 #endif

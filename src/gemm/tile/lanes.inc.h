@@ -1,20 +1,20 @@
-/* Computes products on decoded panels, written once: sixteen outputs of a row lie in the lanes, so that every output is summed in the order of its
- * definition whatever the ISA. The including file defines, for its ISA:
+/* Computes products on decoded panels, for every ISA: sixteen outputs of a row lie in the lanes, so that every output is summed in the order of
+ * its definition on any ISA. The including file defines, for its ISA:
  *
  *   vf, WF, vd, WD      vectors of binary32 and binary64, and how many lanes they have (16 is a multiple)
  *   F_LOAD F_STORE F_SET1 F_ADD F_MUL F_FMA, D_LOAD D_SET1 D_MUL D_FMA D_STORE_F32   as their names say
- *   D_ADD D_SUB D_ABS D_STORE the same
- *   D_EXACT(a, b, c)    a * b + c where nothing rounds
+ *   D_ADD D_SUB D_ABS D_STORE   the same
+ *   D_EXACT(a, b, c)    a * b + c if nothing rounds
  *   ADD_TERM(acc, t)    WD binary32 sums at acc become rnd_f32(acc + t), t binary64, exactly one rounding
- *   ADD_QUOTIENT(acc, t, over)  may be left out: the same of t / over; the bits of its result are lanes that it cannot decide
- *   ROWS                rows whose sums are held in registers at a time
- *   TABLE               name of the mxg_kernels */
+ *   ADD_QUOTIENT(acc, t, over)  optional: the same for t / over; the bits of its result are lanes that it cannot decide
+ *   ROWS                how many rows have their sums in registers at a time
+ *   TABLE               the name of the mxg_kernels */
 
 #include "gemm/tile/group64.h"
 
 enum { L = MXG_LANES, NF = L / WF, ND = L / WD };
 
-/* Dot of a block for ROWS rows and WD columns, exact in binary64 because mxi_gemm_block_fits() said so. */
+/* The dots of a block for ROWS rows and WD columns, which mxi_gemm_block_fits() has found to be exact in binary64. */
 static inline void dot_rows(vd dot[ROWS], const double *a, const double *b, size_t n) {
 #pragma GCC unroll 16
   for (int r = 0; r < ROWS; r++) dot[r] = D_SET1(0.0);
@@ -25,8 +25,8 @@ static inline void dot_rows(vd dot[ROWS], const double *a, const double *b, size
   }
 }
 
-/* Columns [j, j + WD) of a row of dots of a block in binary64, with what their operations rounded away: its sum, and the sum of its magnitudes. The same
- * operations in the same order as dot_of() of one.c. */
+/* WD dots of a block in binary64, with what their operations rounded away: its sum, and the sum of its magnitudes. dot_of() in one.c does
+ * the same operations in the same order. */
 static inline void dot_with_rest(double *dot, double *rest, double *size, const double *a, const double *b, size_t n) {
   vd s = D_SET1(0.0), lost = D_SET1(0.0), lost_size = D_SET1(0.0);
   for (size_t k = 0; k < n; k++) {
@@ -60,7 +60,7 @@ static void f32_block(float *acc, const mxg_panel *a, const mxg_panel *b) {
 #pragma GCC unroll 16
         for (size_t r = 0; r < ROWS; r++) {
           const vd s = D_MUL(D_SET1(sa[i + r]), D_LOAD(sb + j));
-          ADD_TERM(acc + (i + r) * L + j, D_EXACT(dot[r], s, D_SET1(0.0))); /* + 0: a zero term is +0 */
+          ADD_TERM(acc + (i + r) * L + j, D_EXACT(dot[r], s, D_SET1(0.0))); /* + 0 makes a zero term +0 */
         }
       }
   }
@@ -87,7 +87,8 @@ static void f32_divided(float *acc, uint16_t unsure[L], const mxg_panel *a, cons
 #define f32_divided NULL
 #endif
 
-/* The blocks' terms, summed without rounding: what each sum but the last takes of a term is rounded to its place, the next one has the rest. */
+/* Sums the terms of the blocks without rounding: each sum but the last takes of a term what it rounds to in its place, and the next sum
+ * takes the rest. */
 static void exact(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums) {
   for (int i = 0; i < n_sums * L * L; i++) sums[i] = 0;
   for (size_t block = 0; block < a->kb; block++) {
@@ -133,7 +134,7 @@ static void f32_seq(float *acc, const mxg_panel *a, const mxg_panel *b) {
   }
 }
 
-/* The tree by a counter: stack[level] holds the sum of 2^level neighbours while that bit of the count is set. */
+/* A counter builds the tree: stack[level] holds the sum of 2^level neighbours while that bit of the count is set. */
 static void f32_pairwise(float *acc, const mxg_panel *a, const mxg_panel *b) {
   for (size_t i = 0; i < L; i++)
 #pragma GCC unroll 16

@@ -29,7 +29,7 @@
 #define ADD_TERM(p, t) add_term(p, t)
 #define ADD_QUOTIENT(p, t, over) add_quotient(p, t, over)
 
-/* x + t to odd: towards zero, and the last place set where down and up differ (nothing but NaN is unordered, and stays NaN). */
+/* x + t rounded to odd: toward zero, with the last place set if rounding down and up differ. (Only NaN is unordered, and stays NaN.) */
 static inline __m512d add_to_odd(__m512d x, __m512d t) {
   const __m512d zero = _mm512_add_round_pd(x, t, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   const __m512d down = _mm512_add_round_pd(x, t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -41,8 +41,8 @@ static inline __m512d add_to_odd(__m512d x, __m512d t) {
 
 static inline void add_term(float *p, __m512d t) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(add_to_odd(_mm512_cvtps_pd(_mm256_loadu_ps(p)), t))); }
 
-/* The quotient to odd too: towards zero, and the last place set if something is left. Both roundings as in block_step() of one.c, which has the reasons;
- * the bits of the result are lanes that it has to decide. */
+/* The quotient is rounded to odd too: toward zero, with the last place set if there is a remainder. block_step() in one.c says why both
+ * roundings are right; the bits of the result are the lanes that it has to decide. */
 static inline unsigned add_quotient(float *p, __m512d t, __m512d over) {
   const __m512d x = _mm512_cvtps_pd(_mm256_loadu_ps(p)), nothing = _mm512_setzero_pd(), most = _mm512_set1_pd(DBL_MAX);
   const __m512d cut = _mm512_div_round_pd(t, over, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);

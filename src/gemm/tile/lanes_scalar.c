@@ -1,4 +1,4 @@
-/* Compiles the kernels on decoded panels in plain C, a lane at a time. */
+/* Compiles the kernels on decoded panels in plain C, one lane at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@
 #define D_STORE_F32(p, x) (*(p) = (float)(x))
 #define ADD_TERM(p, t) add_term(p, t)
 
-/* By way of round to odd: 53 bits with the last one set whenever something was cut round to 24 as the exact sum does. */
+/* Rounds to odd first: 53 bits, the last one set if anything was cut, round to 24 bits as the exact sum does. */
 static void add_term(float *p, double t) {
   const double x = (double)*p, s = x + t, back = s - x, rest = (x - (s - back)) + (t - back);
   if (!(rest < 0 || rest > 0)) {

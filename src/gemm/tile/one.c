@@ -1,4 +1,4 @@
-/* Computes one output of any numbers: in binary64 while that is provably exact, else in the wide fixed-point number. */
+/* Computes one output from any numbers: in binary64 if that is provably exact, otherwise in a wide fixed-point number. */
 #include <math.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum { F32_BITS = 24, F32_MIN = -149, F32_MAX = 128 };
 
-/* x + y as binary64 rounded to odd: rounds to binary32 as the exact sum does. */
+/* x + y as a binary64 rounded to odd, which rounds to binary32 as the exact sum does. */
 static double add_to_odd(double x, double y) {
   const double s = x + y, back = s - x, rest = (x - (s - back)) + (y - back);
   if (!(rest < 0 || rest > 0) || !isfinite(s)) return s;
   uint64_t bits;
   memcpy(&bits, &s, sizeof bits);
   if (bits & 1) return s;
-  bits += (rest > 0) == (s > 0) ? 1 : UINT64_MAX; /* one place towards the exact sum */
+  bits += (rest > 0) == (s > 0) ? 1 : UINT64_MAX; /* one place toward the exact sum */
   double odd;
   memcpy(&odd, &bits, sizeof odd);
   return odd;
@@ -54,7 +54,7 @@ static float block_wide(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
   return (float)mxi_gemm_wide_round(&sum, f.over, F32_BITS, F32_MIN, F32_MAX);
 }
 
-/* What a dot rounded away: its sum, and the sum of the magnitudes. */
+/* What the operations of a dot rounded away: its sum, and the sum of its magnitudes. */
 typedef struct lost_part {
   double sum, size;
 } lost_part;
@@ -76,15 +76,16 @@ static double dot_of(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block,
   return dot;
 }
 
-/* acc + (dot + lost) * s as binary32 where that can be known: what was lost is added back, and if both ends of the interval that the result is then known
- * to lie in round to one number, so does the result. `lost` has been summed in binary64 in two roundings a term, each of at most u = 2^-53 of the partial
- * sums, which are at most lost.size (1 + 2 terms u). The scaled parts are summed in four more roundings. Twice all that bounds also how the bound itself
- * was rounded. A bound of another way to compute the same number would do as well: the number does not depend on it. */
+/* acc + (dot + lost) * s as binary32, if it can be decided: what was lost is added back, which gives an interval that holds the result, and
+ * if both of its ends round to one number, so does the result. `lost` was summed in binary64 with two roundings for each term, each of at
+ * most u = 2^-53 of the partial sums, which are at most lost.size (1 + 2 terms u). The scaled parts are summed with four more roundings.
+ * Twice the sum of all these also covers the rounding of the bound itself. The result does not depend on the bound, so kernels may compute
+ * it in another way. */
 static int block_near(float *out, double acc, double dot, lost_part lost, double s, size_t terms) {
   const double u = 0x1p-53, t = dot * s, t_rest = fma(dot, s, -t), rest = lost.sum * s;
   const double h = acc + t, back = h - acc, h_rest = (acc - (h - back)) + (t - back), low = h_rest + t_rest + rest;
   const double bound = 2 * u * ((double)(2 * terms + 2) * lost.size * fabs(s) + 4 * (fabs(h_rest) + fabs(t_rest) + fabs(rest)));
-  if (!isfinite(h) || !(fabs(t) > 0x1p-700 && fabs(t) < 0x1p700)) return 0; /* no part may lose bits below the smallest binary64 */
+  if (!isfinite(h) || !(fabs(t) > 0x1p-700 && fabs(t) < 0x1p700)) return 0; /* no part may lose bits below the smallest binary64 number */
   const float from = (float)add_to_odd(h, low - bound), to = (float)add_to_odd(h, low + bound);
   *out = from;
   return from == to && from != 0 && isfinite(from);
@@ -93,9 +94,9 @@ static int block_near(float *out, double acc, double dot, lost_part lost, double
 static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, double dot, lost_part lost) {
   const factors f = factors_of(plan, a.s[block * a.step], b.s[block * b.step]);
   const double s = f.a * f.b, t = dot * s;
-  if (dot == 0 && f.over == 0 && isfinite(s)) return acc + 0.0f; /* a block that was stored as nothing */
+  if (dot == 0 && f.over == 0 && isfinite(s)) return acc + 0.0f; /* a block that was stored as all zeros */
   if (!isfinite(dot) || !isfinite(s) || !isfinite(f.over) || f.over == 0 || !isfinite(acc))
-    return (float)((double)acc + (t / f.over + 0.0)); /* + 0.0: a zero term is +0 */
+    return (float)((double)acc + (t / f.over + 0.0)); /* + 0.0 makes a zero term +0 */
   const int whole_scale = fma(f.a, f.b, -s) == 0;
   if (lost.size != 0 || !whole_scale || fma(dot, s, -t) != 0) {
     float near;
@@ -104,7 +105,8 @@ static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
   }
   if (f.over == 1) return (float)add_to_odd((double)acc, t + 0.0);
   const double q = mxi_quotient_to_odd(t, f.over), sum = add_to_odd((double)acc, q);
-  /* q stands for a number strictly between two binary64: enough unless the sum is so small that the places below q's last one count. */
+  /* q stands for a number strictly between two binary64 numbers, which is enough unless the sum is so small that places below q's last one
+   * matter. */
   if (t != 0 && fabs(sum) < fabs(q) * 0x1p-20) return block_wide(plan, a, b, block, acc, f);
   return t == 0 ? acc + 0.0f : (float)sum;
 }
@@ -129,7 +131,7 @@ static float one_seq(const mxg_plan *plan, mxg_line a, mxg_line b) {
   return acc;
 }
 
-/* The tree by a counter: stack[i] holds the sum of 2^i neighbours while bit i of the count is set. */
+/* A counter builds the tree: stack[i] holds the sum of 2^i neighbours while bit i of the count is set. */
 static float one_pairwise(const mxg_plan *plan, mxg_line a, mxg_line b) {
   float stack[64];
   for (size_t k = 0; k < plan->K; k++) {
@@ -181,7 +183,7 @@ float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
 
 /* --- exact --- */
 
-/* A number that divides all products of two odd parts of scales of up to four significant bits: (9 * 5 * 7 * 11 * 13)^2. */
+/* A number that every product of two odd parts of scales of up to four significant bits divides: (9 * 5 * 7 * 11 * 13)^2. */
 static const double common = 45045.0 * 45045.0;
 
 static double odd_part(double x) {
@@ -192,23 +194,23 @@ static double odd_part(double x) {
   return x;
 }
 
-/* Special values: the sum as a number that stands for it, for the product and sum of the rest in IEEE's arithmetic. */
+/* The sum if it has Inf or NaN, as a number with which IEEE arithmetic gives the right product and sum with what follows. */
 static double special_sum(const mxg_plan *plan, mxg_line a, mxg_line b) {
   double acc = 0;
   for (size_t k = 0; k < plan->K; k++) {
     const double sa = a.s[k / plan->block * a.step], sb = b.s[k / plan->block * b.step];
     const double p = mxi_gemm_scaled(a.v[k * a.step], sa, plan->a.divides) * mxi_gemm_scaled(b.v[k * b.step], sb, plan->b.divides);
-    if (!isfinite(p)) acc += p; /* finite products are nothing beside it */
+    if (!isfinite(p)) acc += p; /* finite products do not matter beside Inf or NaN */
   }
   return acc;
 }
 
-/* The block's dot times its scales, in units of 1 / common where scales divide. */
+/* Adds the block's dot times its scales, in units of 1 / common if scales divide. */
 static void add_block(mxg_wide *sum, const mxg_plan *plan, mxg_line a, mxg_line b, size_t block) {
   factors f = factors_of(plan, a.s[block * a.step], b.s[block * b.step]);
   double whole = 1, parts = 1;
-  if (f.over == 0) return;                  /* all elements are zeros, or all_finite() had said no */
-  if (plan->a.divides || plan->b.divides) { /* common / over = parts * whole, parts an integer and whole a power of two */
+  if (f.over == 0) return;                  /* all elements are zeros, since all_finite() has held */
+  if (plan->a.divides || plan->b.divides) { /* common / over = parts * whole, where parts is an integer and whole a power of two */
     const double odd = odd_part(f.over);
     parts = common / odd;
     whole = odd / f.over;
@@ -243,7 +245,7 @@ static int all_finite(const mxg_plan *plan, mxg_line a, mxg_line b) {
 
 static double sign_of(double x) { return isfinite(x) && x != 0 ? copysign(1, x) : x; }
 
-/* sum / over with all that follows it, rounded once to the output type. Everything is finite. */
+/* sum / over with everything that follows, rounded once to the output type. All numbers are finite. */
 double mxi_gemm_exact_round(const mxg_plan *plan, mxg_wide *sum, double over, float c, float bias) {
   mxi_gemm_wide_scale(sum, (double)plan->a.multiplier);
   mxi_gemm_wide_scale(sum, (double)plan->b.multiplier);
@@ -264,7 +266,7 @@ float mxi_gemm_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, 
     for (size_t i = 0; finite && !skip && i < plan->kb; i++) add_block(&sum, plan, a, b, i);
     const double s = finite ? mxi_gemm_wide_sign(&sum) : special_sum(plan, a, b);
     const double product = skip ? 0 : sign_of(s) * sign_of(ga) * sign_of(gb) * sign_of(alpha), joined = sign_of(beta) * sign_of((double)c);
-    /* Finite parts are nothing beside Inf: only those that are not finite are added. */
+    /* Finite parts do not matter beside Inf or NaN, so only the others are added. */
     return (float)((isfinite(product) ? 0 : product) + (isfinite(joined) ? 0 : joined) + (isfinite(bias) ? 0 : (double)bias));
   }
   const double over = plan->a.divides || plan->b.divides ? common : 1;

@@ -1,4 +1,4 @@
-/* Reads the numbers of an operand, whatever its layout in memory is. */
+/* Reads the numbers of an operand, whatever its layout in memory. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +11,13 @@ void mxi_gemm_operand_prepare(mxg_operand *o) {
     o->elem_value[c] = e->bits <= 8 ? mx_decode(e, c) : 0;
     o->scale_value[c] = s && s->bits <= 8 ? mx_decode(s, c) : 1;
     if (!o->scale_signed) o->scale_value[c] = fabs(o->scale_value[c]);
-    if (s && s->man_bits == 0 && o->encode) o->scale_value[c] = 1 / o->scale_value[c]; /* the inverse of a power of two is one */
+    if (s && s->man_bits == 0 && o->encode)
+      o->scale_value[c] = 1 / o->scale_value[c]; /* the inverse of a power of two is a power of two, so such scales are multiplied */
   }
   o->divides = s && s->man_bits && o->encode;
   o->hi = mx_format_emax(e) + (o->micro ? 2 : 0);
   o->lo = ilogb(mx_format_min(e));
-  if (e->kind == MX_KIND_INT) o->hi++; /* -2 has no positive twin */
+  if (e->kind == MX_KIND_INT) o->hi++; /* the lowest value, such as -2, has no positive counterpart */
   o->scale_bits = s && s->man_bits ? s->man_bits + 1 : 0;
 }
 
@@ -26,7 +27,7 @@ static unsigned bits_at(const uint8_t *line, size_t bit, unsigned n) {
   return v & ((1u << n) - 1);
 }
 
-/* Code at position `at` of a line. */
+/* The code at position `at` of a line. */
 static uint32_t code_in_line(const mxg_operand *o, const uint8_t *line, size_t at) {
   uint32_t code = 0;
   switch (o->pack) {

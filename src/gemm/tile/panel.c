@@ -42,7 +42,8 @@ void mxi_gemm_panel_free(mxg_panel *p) {
   *p = (mxg_panel){0};
 }
 
-/* A product is exact in binary64 (at most 48 bits), and a quotient of 24-bit numbers rounds to binary32 the same in one step as in two. */
+/* A product is exact in binary64, as it has at most 48 bits, and a quotient of 24-bit numbers rounds to binary32 in two steps as it does in
+ * one. */
 static double value(const mxg_plan *plan, double element, double scale, int divides) {
   const double x = mxi_gemm_scaled(element, scale, divides);
   return wants_floats(plan) ? (double)(float)x : x;
@@ -53,7 +54,7 @@ void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int 
   for (size_t k = 0; k < plan->K; k++) v[k] = value(plan, v[k], s[k / plan->block], divides);
 }
 
-/* Elements of up to 8 bits along K, the common case: all rows of a panel at once. */
+/* Fills all rows of a panel at once in the common case: elements of up to 8 bits along K. */
 static void fill_bytes(mxg_panel *p, const mxg_operand *o, size_t row0) {
   for (size_t k = 0; k < p->K; k++)
     for (size_t r = 0; r < L; r++) p->v[k * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + k]];
@@ -83,7 +84,7 @@ static void fill_any(mxg_panel *p, const mxg_operand *o, size_t row0) {
     }
 }
 
-/* The bounds of each block, for formats whose own are too wide. NaN and Inf need none: they come out of binary64 as they should. */
+/* Finds the bounds of each block, for formats whose own bounds are too wide. NaN and Inf are left out, since binary64 treats them correctly. */
 static void find_bounds(mxg_panel *p) {
   for (size_t b = 0; b < p->kb; b++) {
     int hi = -2000, lo = 2000;
@@ -101,7 +102,7 @@ static void find_bounds(mxg_panel *p) {
   }
 }
 
-/* For `exact`: are all numbers finite, and in what range do the scales lie? Blocks of zeros and rows beyond the last do not count. */
+/* For `exact`: finds whether all numbers are finite, and the range of the scales. Blocks of zeros and rows beyond the last do not count. */
 static void find_range(mxg_panel *p) {
   p->finite = 1;
   p->scale_hi = -2000;
@@ -132,7 +133,7 @@ int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_pane
   return a->hi[block] + b->hi[block] + 2 + terms - a->lo[block] - b->lo[block] + scales <= 53;
 }
 
-/* Binary32 values, a row at a time by way of v. */
+/* Fills in binary32 values, one row at a time, with v as working memory. */
 static void fill_floats(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0) {
   for (size_t r = 0; r < L; r++) {
     if (r < p->rows)

@@ -1,12 +1,12 @@
-/* Declares how one tile of D is computed, whatever the operands look like: operand (elements and scales as numbers), panel (sixteen decoded rows
- * side by side), lanes (kernels on panels), one (one output of any numbers, not made for speed) with exact and wide, combine (from a sum to D). SPEC
- * section 4. */
+/* Declares how one tile of D is computed from operands of any kind: operand.c (elements and scales as numbers), panel.c (sixteen decoded
+ * rows side by side), lanes.inc.h (kernels on panels), one.c (one output of any numbers, not made for speed) with exact.c and wide.c,
+ * combine.c (from a sum to D). SPEC section 4. */
 #ifndef MX_GEMM_TILE_TILE_H
 #define MX_GEMM_TILE_TILE_H
 
 #include "mxgold/gemm.h"
 
-enum { MXG_LANES = 16 }; /* rows of a panel; a tile is 16 x 16 outputs */
+enum { MXG_LANES = 16 }; /* rows in a panel; a tile is 16 x 16 outputs */
 
 /* How codes lie along a line of memory. */
 typedef enum mxg_pack { MXG_LOW_FIRST, MXG_HIGH_FIRST, MXG_HALF_BLOCK, MXG_SIX, MXG_8, MXG_16, MXG_32 } mxg_pack;
@@ -22,16 +22,16 @@ typedef struct mxg_operand {
   size_t scale_bytes, scale_ld, scale_row0, rows_per_scale; /* the scale of row r: (scale_row0 + r) / rows_per_scale */
   int scale_layout, scale_transposed;
   int encode, scale_signed;
-  int divides; /* encode with scales that have significant bits: blocks are divided by their scale */
+  int divides; /* the encode form with scales that are not powers of two: blocks are divided by their scale */
   float multiplier;
-  int scale_bits;                           /* significant bits that a scale may have; 0: always a power of two */
+  int scale_bits;                           /* significant bits that a scale may have; 0: scales are always powers of two */
   int hi, lo;                               /* every finite element is below 2^(hi+1) and a multiple of 2^lo */
   double elem_value[256], scale_value[256]; /* of codes up to 8 bits */
 } mxg_operand;
 
-/** The tables and bounds that follow from elem, scale, micro, encode and scale_signed. */
+/** Fills in the tables and bounds that follow from elem, scale, micro, encode and scale_signed. */
 void mxi_gemm_operand_prepare(mxg_operand *o);
-/** Elements [k0, k0 + n) of a row, micro-scales included, exact. */
+/** The exact elements [k0, k0 + n) of a row, micro-scales included. */
 void mxi_gemm_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** Codes [k0, k0 + n) of a row, up to 8 bits each. */
 void mxi_gemm_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
@@ -39,26 +39,26 @@ void mxi_gemm_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, s
 void mxi_gemm_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** The micro-scale of an element of an operand that has them: 1, 2 or 4. */
 double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k);
-/** element * scale, or / scale: 0 / 0 is 0, a block that was stored as nothing. */
+/** element * scale, or element / scale, where 0 / 0 is 0: a block that was stored as all zeros. */
 double mxi_gemm_scaled(double element, double scale, int divides);
-/** The code of a scale, all its bits. Only with scales. */
+/** The code of a scale, with all its bits, for operands that have scales. */
 uint32_t mxi_gemm_scale_code(const mxg_operand *o, size_t row, size_t b);
-/** What multiplies block b of a row, or with `divides` divides it. 1 without scales. */
+/** The number by which block b of a row is multiplied or, with `divides`, divided. 1 without scales. */
 double mxi_gemm_scale(const mxg_operand *o, size_t row, size_t b);
 
-/* Sixteen rows, decoded. v[k * 16 + r], s[b * 16 + r]; rows beyond the last are zeros with scale 1.
- * What v holds follows the model: elements (f32_block), or values with their scale: binary32 in f (f32_seq, f32_pairwise), binary64 (f64). */
+/* Sixteen decoded rows: v[k * 16 + r], s[b * 16 + r]; rows beyond the last are zeros with scale 1. The model decides what v holds: elements
+ * (f32_block), or elements times their scales, as binary32 in f (f32_seq, f32_pairwise) or as binary64 (f64). */
 typedef struct mxg_panel {
   size_t rows, K, block, kb;
   double *v, *s;
   float *f;
-  int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled if mxg_plan.bounded is 0 */
+  int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled in if mxg_plan.bounded is 0 */
   /* exact: no Inf or NaN; every scale is below 2^(scale_hi + 1) and a multiple of 2^scale_lo */
   int finite, scale_hi, scale_lo;
-  mx_workspace *from; /* whose memory this is; NULL: the heap's */
+  mx_workspace *from; /* where the memory comes from; NULL: the heap */
 } mxg_panel;
 
-/* What a call computes, the same for every tile of a matrix of the batch. */
+/* What a call computes, which is the same for every tile of a matrix of the batch. */
 typedef struct mxg_plan {
   mxg_operand a, b;
   size_t M, N, K, block, kb;
@@ -75,18 +75,18 @@ void mxi_gemm_panel_free(mxg_panel *p);
 void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 size_t mxi_gemm_panel_bytes(const mxg_plan *plan);
 
-/** Does binary64 hold every dot and term of block b exactly? */
+/** Whether binary64 holds every dot and term of block b exactly. */
 int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
 
-/** Sums of a tile: acc[i * 16 + j] over the whole of K. */
+/** Computes the sums of a tile, acc[i * 16 + j], over all of K. */
 typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
-/** `exact`, where mxi_gemm_exact_split() found a way: sums [n_sums][16][16] whose sum is each output's, nothing rounded. */
+/** For `exact`, if mxi_gemm_exact_split() found a way: sums [n_sums][16][16] that together are each output's exact sum. */
 typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
-/** f32_block of two operands whose scales divide. Bit j of unsure[i] is set where output (i, j) needs mxi_gemm_one_block(): a sum so small that the
- *  places below the last one of a quotient count, or a number or divisor that is not finite or 0. */
+/** f32_block for two operands whose scales divide. Bit j of unsure[i] is set if output (i, j) needs mxi_gemm_one_block(), because a sum is
+ *  so small that the places below the last one of a quotient matter, or because a number is not finite, or a divisor not finite or 0. */
 typedef void mxg_divided_kernel(float *acc, uint16_t unsure[MXG_LANES], const mxg_panel *a, const mxg_panel *b);
-/** Dots of a block of a tile in binary64, summed in order, and what their operations rounded away: its sum, and the sum of its magnitudes, which is 0 where
- *  nothing rounded. */
+/** The dots of a block of a tile in binary64, summed in order, and what their operations rounded away: its sum, and the sum of its
+ *  magnitudes, which is 0 if nothing was rounded. */
 typedef struct mxg_dots {
   double dot[MXG_LANES * MXG_LANES], lost[MXG_LANES * MXG_LANES], lost_size[MXG_LANES * MXG_LANES];
 } mxg_dots;
@@ -105,28 +105,29 @@ typedef struct mxg_line {
   const double *v, *s;
   size_t step;
 } mxg_line;
-/** One output of f32_block, whatever the numbers are. */
+/** One output of f32_block, for any numbers. */
 float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
-/** One block more of one output of f32_block: acc with the block's dot and scales, whatever the numbers are. dots: of the tile's output i * 16 + j. */
+/** Adds one block to an output of f32_block, for any numbers: acc with the block's dot and scales. at: the output's place in dots, i * 16 +
+ *  j. */
 float mxi_gemm_one_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, const mxg_dots *dots, size_t at);
-/** One output of the models other than exact from lines that hold what the model's panels hold (values already binary32 for f32_*). */
+/** One output of a model other than exact, from lines that hold what the model's panels hold (values that are binary32 already for f32_*). */
 float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
-/** One output of exact, D's element and all: value in binary32, already of type o.out. c and bias as numbers, 0 if not given. */
+/** One element of D under model exact, as a binary32 that has already been rounded to o.out. c and bias are numbers, 0 if not given. */
 float mxi_gemm_one_exact(const mxg_plan *plan, mxg_line a, mxg_line b, float c, float bias);
-/** What follows the sum in `exact`, for a sum that is the sum of n numbers below 2^960, each a multiple of 2^-1000. */
+/** What follows the sum in `exact`, for a sum given as n numbers below 2^960, each a multiple of 2^-1000. */
 float mxi_gemm_exact_finish(const mxg_plan *plan, const double *sums, size_t step, int n, float c, float bias);
 enum { MXG_SUMS = 3 };
-/** How many sums (1 .. MXG_SUMS) take the terms of a tile without rounding, and place[] for the kernel; 0: no number of them does. */
+/** How many sums (1 .. MXG_SUMS) hold the terms of a tile without rounding, and place[] for the kernel; 0: no such number is enough. */
 int mxi_gemm_exact_split(double place[MXG_SUMS], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
-/** Elements of a row (step 1) as the model wants them: times their scales, rounded, or as they are. In place. */
+/** Turns the elements of a row (step 1) in place into what the model takes: elements times their scales, rounded, or elements as they are. */
 void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int divides);
 
-/** What follows the sum, up to the rounding to the output type. */
+/** What follows the sum, up to but without rounding to the output type. */
 float mxi_gemm_combine(const mxg_plan *plan, float acc, float c, float bias);
-/** A row of binary32 outputs from column j0 on without C and a bias of rows, combined and stored; 0 if the plan asks for more. d need not be
+/** Combines and stores a row of binary32 outputs from column j0 on, without C and a bias of rows; returns 0 if the plan needs more. d need not be
  *  aligned to a vector. */
 int mxi_gemm_combine_row(const mxg_plan *plan, float *d, const float *acc, size_t j0, size_t n);
-/** x, of type dtype after one RNE, stored at out[index]; and read back as binary32. */
+/** Stores x at out[index] after rounding it once to dtype, ties to even; and reads such a number back as binary32. */
 void mxi_gemm_store(void *out, size_t index, mx_dtype dtype, float x);
 float mxi_gemm_load(const void *from, size_t index, mx_dtype dtype);
 

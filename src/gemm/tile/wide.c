@@ -34,7 +34,7 @@ static void negate(mxg_wide *x) {
   }
 }
 
-/* Adds m * 2^(64 at), or takes it away. */
+/* Adds or subtracts m * 2^(64 at). */
 static void add_limb(mxg_wide *x, int at, uint64_t m, int negative) {
   for (int i = at; m && i < N; i++) {
     const uint64_t old = x->w[i];
@@ -55,7 +55,7 @@ void mxi_gemm_wide_add_product(mxg_wide *x, double a, double b, double c) {
   add_limb(x, limb + 2, shift ? high >> (64 - shift) : 0, negative);
 }
 
-static void shift_by(mxg_wide *x, int bits) { /* of a magnitude; nothing but zeros falls off either end */
+static void shift_by(mxg_wide *x, int bits) { /* shifts a magnitude; only zeros are lost at either end */
   mxg_wide r;
   const int limbs = (bits < 0 ? -bits : bits) / 64, rest = (bits < 0 ? -bits : bits) % 64;
   for (int i = 0; i < N; i++) {
@@ -106,7 +106,7 @@ double mxi_gemm_wide_round(const mxg_wide *x, double divisor, int p, int min_exp
   int e, negative = mxi_gemm_wide_sign(x) < 0;
   if (negative) negate(&q);
   const uint64_t d = mxi_gemm_split(divisor, &e);
-  uint64_t rest = 0; /* the part of the quotient below the last unit is not zero */
+  uint64_t rest = 0; /* whether the part of the quotient below the last unit is nonzero */
   for (int i = N - 1; i >= 0; i--) {
     const u128 part = (u128)rest << 64 | q.w[i];
     q.w[i] = (uint64_t)(part / d);
@@ -115,7 +115,7 @@ double mxi_gemm_wide_round(const mxg_wide *x, double divisor, int p, int min_exp
   if (divisor < 0) negative = !negative;
   const int top = top_bit(&q);
   if (top < 0 && !rest) return 0;
-  const int unit0 = MXG_WIDE_LSB - e; /* q counts units of 2^unit0 */
+  const int unit0 = MXG_WIDE_LSB - e; /* q is in units of 2^unit0 */
   int unit = top + unit0 - p + 1;     /* exponent of the result's last place */
   if (unit < min_exp || top < 0) unit = min_exp;
   const int cut = unit - unit0; /* bits of q below the last place */

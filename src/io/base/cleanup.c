@@ -1,7 +1,8 @@
 /* Removes temporary files when a signal ends the process.
  *
- * The one piece of process-wide state in the library, because signal handlers are: a fixed table of paths in static storage, so that the handler
- * reads nothing that could be freed under it. It calls unlink(), poll(), write() and _exit() alone, all async-signal-safe. It may run on another thread than the one that writes. */
+ * Its state is process-wide because signal handlers are: a fixed table of paths in static storage, so that the handler reads nothing that
+ * could be freed meanwhile. The handler calls only async-signal-safe functions: fstat(), unlink(), poll(), write() and _exit(). It may run
+ * on another thread than the one that writes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +21,7 @@
 #include "io/base/cleanup.h"
 #include "mxgold/file.h"
 
-/* TAKEN: the file is being made, by a thread that blocks the signals; READY: it is there, until it gets its name; GOING: it is being taken away. */
+/* TAKEN: the file is being made by a thread that blocks the signals; READY: it exists and waits for its name; GOING: it is being removed. */
 enum { N_SLOTS = 8, FREE = 0, TAKEN, READY, GOING };
 
 static struct {
@@ -30,15 +31,15 @@ static struct {
 
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
-static atomic_int finished; /* has a file got its name? */
-static atomic_int ending;   /* has a signal come? */
-static atomic_int naming;   /* 1 + the descriptor of a nameless file that is just getting its name; 0: none */
+static atomic_int finished; /* 1: some file has got its name */
+static atomic_int ending;   /* 1: a signal has arrived */
+static atomic_int naming;   /* 1 + the descriptor of a nameless file that is getting its name right now; 0: none */
 
 static void say(const char *line) {
   size_t n = 0;
-  while (line[n]) n++; /* strlen() is async-signal-safe since 2016 alone */
+  while (line[n]) n++; /* strlen() has been async-signal-safe only since 2016 */
   const ssize_t said = write(STDERR_FILENO, line, n);
-  (void)said; /* there is nobody left to tell */
+  (void)said; /* a failure cannot be reported any more */
 }
 
 /* Removes the temporary files. 0 if another thread is doing so. */
@@ -51,7 +52,7 @@ static int remove_all(void) {
     int state;
     for (int n = 0; (state = atomic_load(&slots[i].state)) == TAKEN && n < 1000; n++) poll(NULL, 0, 1);
     if (state == GOING) unlink(slots[i].path);
-    if (state == READY && unlink(slots[i].path) && errno == ENOENT) atomic_store(&finished, 1); /* it has just got its name */
+    if (state == READY && unlink(slots[i].path) && errno == ENOENT) atomic_store(&finished, 1); /* it has got its name in the meantime */
   }
   return 1;
 }
@@ -65,7 +66,7 @@ static void remove_and_exit(int sig) {
 }
 
 void mxi_io_end(const char *before, const char *path, const char *behind) {
-  while (!remove_all()) poll(NULL, 0, 1000); /* the other one ends the process */
+  while (!remove_all()) poll(NULL, 0, 1000); /* the other thread ends the process */
   say(before);
   say(path);
   say(behind);
@@ -79,7 +80,7 @@ void mx_writer_install_signal_cleanup(void) {
   sigemptyset(&act.sa_mask);
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
     struct sigaction old;
-    /* nohup(1) and shells' background jobs ignore some of these on purpose. */
+    /* nohup(1) and shells with background jobs ignore some of these signals on purpose. */
     if (!sigaction(watched[i], NULL, &old) && old.sa_handler != SIG_IGN) sigaction(watched[i], &act, NULL);
   }
 }
@@ -95,7 +96,7 @@ static int take_slot(const char *path) {
   return -1;
 }
 
-/* A thread that continues while the handler removes the files would make another, or report that one is missing. */
+/* A thread that went on while the handler removes the files would make another one, or report that one is missing. */
 static void wait_if_ending(void) {
   while (atomic_load(&ending)) pause();
 }
@@ -105,7 +106,7 @@ static int is_name_of(const char *path, int fd) {
   return !fstat(fd, &by_fd) && !lstat(path, &by_name) && by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
-/* Give a nameless file this name; without one (fd < 0) create it. */
+/* Gives a nameless file this name, or creates a file with it if there is none (fd < 0). */
 static int make(const char *path, int fd) {
   char self[40];
   if (fd < 0) return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -113,20 +114,21 @@ static int make(const char *path, int fd) {
   return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -1 : fd;
 }
 
-/* Make path, which must be free, and register it, with no gap in which a signal would leave it behind. A lock says for how long its owner lives. */
+/* Creates path, which must not exist, and registers it, without a moment in which a signal would leave it behind. A lock on it lasts as long
+ * as its owner lives. */
 static int make_temporary(const char *path, int nameless, int *slot) {
   sigset_t block, old;
   sigemptyset(&block);
   for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) sigaddset(&block, watched[i]);
   pthread_sigmask(SIG_BLOCK, &block, &old);
   *slot = take_slot(path);
-  if (atomic_load(&ending)) { /* the handler may have passed the slot already, or may be waiting for it */
+  if (atomic_load(&ending)) { /* the handler may already be past this slot, or may be waiting for it */
     if (*slot >= 0) atomic_store(&slots[*slot].state, FREE);
     wait_if_ending();
   }
   if (nameless >= 0) flock(nameless, LOCK_EX | LOCK_NB);
   int fd = make(path, nameless), why = errno;
-  /* A process that found the file before it was locked may have taken it for a dead process's, and may have reused its name by now. */
+  /* Another process that found the file before it was locked may have thought that its owner is dead, and may have reused the name. */
   const int taken = fd >= 0 && ((nameless < 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !is_name_of(path, fd));
   if (taken) {
     why = EEXIST;
@@ -141,7 +143,7 @@ static int make_temporary(const char *path, int nameless, int *slot) {
   return fd;
 }
 
-/* Removes what a process left behind that was killed: nobody holds its lock. 0 if it stays. */
+/* Removes a file that a killed process left behind, which is one whose lock nobody holds. 0 if the file stays. */
 static int remove_dead(const char *path) {
   struct stat st;
   const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -155,7 +157,7 @@ static int length_of_folder(const char *target) {
   return slash ? (int)(slash - target + 1) : 0;
 }
 
-/* The k-th temporary name of a target. It depends on the target alone, so that the next run finds what this one may leave. */
+/* The k-th temporary name of a target. It depends only on the target, so that the next run finds what this one may leave. */
 static char *name_beside(const char *target, int k) {
   char *name;
   const int n = length_of_folder(target);
@@ -171,7 +173,7 @@ static int open_folder(const char *target, int flags) {
   return fd;
 }
 
-/* A named file, or a name for a nameless one. */
+/* Creates a named file, or gives a name to a nameless one. */
 static int make_beside(const char *target, int nameless, char **temporary, int *slot) {
   for (int k = 0; k < 1000; k++) {
     if (!(*temporary = name_beside(target, k))) {
@@ -195,7 +197,7 @@ static int make_beside(const char *target, int nameless, char **temporary, int *
   return -1;
 }
 
-/* Without /proc a nameless file could never be given a name. */
+/* Creates a nameless file, unless there is no /proc, through which it gets its name later. */
 static int nameless_beside(const char *target) {
 #ifdef O_TMPFILE
   char self[40];
@@ -222,7 +224,7 @@ int mxi_io_create_beside(const char *target, char **temporary, int *slot) {
   free(first);
   int fd = nameless_beside(target);
   if (fd < 0) fd = make_beside(target, -1, temporary, slot);
-  if (fd >= 0 && exists && fchmod(fd, st.st_mode & 0777)) errno = 0; /* the old file's mode if we may; ours if not */
+  if (fd >= 0 && exists && fchmod(fd, st.st_mode & 0777)) errno = 0; /* the mode of the old file if we may set it, otherwise ours */
   return fd;
 }
 
@@ -234,15 +236,15 @@ static int wants_sync(void) {
 static int rename_to(const char *temporary, const char *target) {
   const int failed = rename(temporary, target), why = errno;
   if (failed)
-    wait_if_ending(); /* the handler has taken the file away */
+    wait_if_ending(); /* the handler has removed the file */
   else
     atomic_store(&finished, 1);
   errno = why;
   return failed;
 }
 
-/* If the name is free the file gets it directly, and nothing is ever left behind. A link cannot replace a file, so otherwise a temporary name comes
- * between. */
+/* If the target does not exist, the file gets its name directly, and nothing is ever left behind. A link cannot replace a file, so otherwise
+ * the file gets a temporary name first. */
 static int name_nameless(int fd, const char *target) {
   char *temporary;
   int slot;
@@ -261,7 +263,7 @@ static int name_nameless(int fd, const char *target) {
   return failed;
 }
 
-/* A file system that cannot sync a folder says EINVAL, and has nothing to sync. */
+/* A file system that cannot sync a folder returns EINVAL, and has nothing to sync. */
 static int sync_folder(const char *target) {
   const int fd = open_folder(target, O_RDONLY | O_DIRECTORY);
   const int failed = fd < 0 || (fsync(fd) && errno != EINVAL), why = errno;
@@ -275,7 +277,7 @@ int mxi_io_give_name(int fd, const char *temporary, const char *target) {
   wait_if_ending();
   int failed = sync && fsync(fd);
   if (!failed && !temporary) failed = name_nameless(fd, target);
-  const int why = errno, shut = close(fd); /* where network file systems tell of a full disk */
+  const int why = errno, shut = close(fd); /* network file systems report a full disk here */
   if (failed) errno = why;
   if (!failed && shut) failed = -1;
   if (!failed && temporary) failed = rename_to(temporary, target);

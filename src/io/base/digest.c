@@ -1,4 +1,4 @@
-/* Prints an XXH3-128 digest as text. The canonical (big-endian) form, so that xxh128sum prints the same. */
+/* Prints an XXH3-128 digest as text, in the canonical (big-endian) form, which xxh128sum prints too. */
 #include <stdio.h>
 
 #include "io/base/digest.h"

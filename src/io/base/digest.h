@@ -1,4 +1,4 @@
-/* Declares digests of data on the way to a file. Internal to src/io/. */
+/* Declares digests of data that is written to a file. Internal to src/io/. */
 #ifndef MX_IO_BASE_DIGEST_H
 #define MX_IO_BASE_DIGEST_H
 

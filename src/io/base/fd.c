@@ -1,4 +1,4 @@
-/* Reads and writes file descriptors whole, and makes files without a name. */
+/* Reads and writes file descriptors completely, and makes files without a name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "io/base/fd.h"
 
-/* Linux moves at most this much in one call; smaller pieces also let an interrupt in. */
+/* Linux transfers only about 2 GiB in one call; smaller pieces also let an interrupt in between. */
 enum { MAX_PIECE = 1 << 28 };
 
 static int write_all(int fd, const void *data, size_t n_bytes, const uint64_t *at, uint64_t *done) {
@@ -53,7 +53,7 @@ int mxi_io_unnamed_file(void) {
   int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
 #endif
-  /* Not every file system has nameless files: make one with a name and take the name away. */
+  /* Not every file system supports nameless files, so make one with a name and remove the name. */
   char name[4096];
   if (snprintf(name, sizeof name, "%s/mxgold.XXXXXX", dir) >= (int)sizeof name) {
     errno = ENAMETOOLONG;

@@ -1,4 +1,4 @@
-/* Finds names in a list by open addressing, hashed by XXH3. */
+/* Finds names in a list by a hash table with open addressing and XXH3. */
 #include "io/base/names.h"
 
 #include <stdint.h>

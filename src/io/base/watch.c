@@ -1,7 +1,7 @@
 /* Ends the process cleanly when a mapped file is cut short while it is read.
  *
- * As in cleanup.c the state is in static storage, so that a handler reads nothing that could be freed under it: it calls fstat(), write(), unlink() and
- * _exit() alone, besides what cleanup.c does. */
+ * As in cleanup.c the state is in static storage, so that a handler reads nothing that could be freed meanwhile. Beside what cleanup.c does,
+ * the handler calls only fstat(), write(), unlink() and _exit(). */
 #include "io/base/watch.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "io/base/cleanup.h"
 #include "mxgold/file.h"
 
-/* Files beyond these are mapped and not watched: their SIGBUS ends the process as it does without a guard. */
+/* Files beyond this number are mapped but not watched: a SIGBUS for them ends the process as it would without a guard. */
 enum { N_WATCHED = 1024, FREE = 0, TAKEN, READY };
 
 static struct {
@@ -20,7 +20,7 @@ static struct {
   const uint8_t *base;
   size_t n_bytes;
   int fd;
-  char path[256]; /* the first of it */
+  char path[256]; /* its first characters */
 } files[N_WATCHED];
 
 static atomic_int guarded, shrunk; /* shrunk: 1 while its path is being written down, then 2 */
@@ -71,7 +71,8 @@ mx_status mxi_io_check_inputs(mx_error *err) {
   return path ? mx_fail(err, MX_ERR_IO, "%s shrank while being read", path) : MX_OK;
 }
 
-/* An address in a watched mapping: the file is shorter, or cannot be read. Any other address: what the signal would have done. */
+/* An address in a watched mapping means that the file has become shorter or cannot be read. For any other address the signal does what it
+ * would have done without this handler. */
 static void on_bus_error(int sig, siginfo_t *info, void *context) {
   (void)context;
   const uint8_t *at = info->si_addr;

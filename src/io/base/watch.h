@@ -7,7 +7,8 @@
 
 #include "mxgold/status.h"
 
-/* The file `path`, open as fd (-1: not), has been mapped at base; what is mapped there is about to be unmapped. */
+/* mxi_io_watch() is called after the file `path`, open as fd (or -1), has been mapped at base; the other function before that mapping is
+ * removed. */
 void mxi_io_watch(const char *path, const uint8_t *base, size_t n_bytes, int fd);
 void mxi_io_unwatch(const uint8_t *base);
 /* MX_ERR_IO if a file is or was shorter than its mapping, and the program has installed the guard. */

@@ -1,5 +1,5 @@
-/* Corrects the scales of a block under select=eden, MS-EDEN: elements are rounded to nearest, and a factor on the block's scale, rounded
- * stochastically, makes up for it. SPEC 3.6. */
+/* Corrects the scales of a group under select=eden (MS-EDEN): elements are rounded to nearest, and a stochastically rounded factor on the
+ * scale makes up for the bias of that. SPEC 3.6. */
 #include "kernels/block/eden.h"
 
 #include <math.h>
@@ -14,21 +14,21 @@ size_t mxi_eden_group(const mx_plan *p) {
 
 enum { LANES = 16 };
 
-/* Sums over the elements whose index in the group has the same remainder. */
+/* Partial sums, each over the elements whose index in the group has the same remainder. */
 typedef struct sums {
   double zz[LANES], zq[LANES];
 } sums;
 
-/* z of a block: the scaled value in binary32. A zero stays a zero under any scale. */
+/* The scaled values z of a block in binary32. A zero stays zero under any scale. */
 static void scaled_values(float *z, const mx_plan *p, const mx_block_scale *b, const float *x, size_t n) {
   const mx_spec *s = &p->spec;
-  if (b->how == MX_BY_CHAIN) { /* mxi_scaled_value() without care for the sign of a NaN: no NaN is used */
+  if (b->how == MX_BY_CHAIN) { /* as mxi_scaled_value(), except for the sign of a NaN, since no NaN is used */
     memcpy(z, x, n * sizeof *z);
     for (int k = 0; k < p->chain->element.n; k++)
       for (size_t i = 0; i < n; i++) z[i] = p->chain->element.op[k] == '*' ? z[i] * b->factor[k] : z[i] / b->factor[k];
   } else if (b->how == MX_BY_NUMBER && s->elem_arith == MX_ELEM_ARITH_EXACT && p->norm == 1 && p->g == 1 && s->elem_prescale == 0 &&
              s->input_dtype == MX_INPUT_DTYPE_FLOAT32) {
-    const float used = (float)b->used; /* of eight bits: itself */
+    const float used = (float)b->used; /* exact, since the scale has at most eight bits */
     for (size_t i = 0; i < n; i++) z[i] = x[i] / used;
   } else {
     for (size_t i = 0; i < n; i++) z[i] = (float)mxi_scaled_value(p, b, x[i]);
@@ -37,7 +37,7 @@ static void scaled_values(float *z, const mx_plan *p, const mx_block_scale *b, c
     if (x[i] == 0) z[i] = 0;
 }
 
-/* Products of z with itself and with codes' values are exact in binary64. first: index of z[0] in the group. */
+/* Products of z with itself and with values of codes are exact in binary64. first: the index of z[0] in the group. */
 static void add(sums *t, const float *z, const float *q, size_t n, size_t first) {
   size_t i = 0;
   if (first % LANES == 0)

@@ -4,16 +4,16 @@
 
 #include "kernels/block/plan.h"
 
-enum { MX_EDEN_GROUP = 1024 }; /* elements of a group, at most */
+enum { MX_EDEN_GROUP = 1024 }; /* most elements in a group */
 
-/** Elements that are corrected together under select=eden: eden.group, or a block. 1 without it. */
+/** How many elements are corrected together under select=eden: eden.group, or a block. 1 under other selects. */
 size_t mxi_eden_group(const mx_plan *plan);
 
-/** Correct the stored scales of a group, so that the product of what the codes stand for with x itself is that of x with x on average.
+/** Corrects the stored scales of a group, so that on average the inner product of the quantised values with x is that of x with itself.
  *  scales   codes of its n_blocks scales, changed in place
  *  x        its n elements as the rule sees them; the last block may be short
- *  codes    of the elements, one a byte
- *  index    of its first block in the tensor: the random word of the i-th one is that of stream MX_STREAM_SCALE at index + i
+ *  codes    codes of the elements, one to a byte
+ *  index    index of its first block in the tensor; the i-th block uses the random word of stream MX_STREAM_SCALE at index + i
  *  Source: SPEC 3.6; arXiv 2601.22813.   Oracle: ref/eden.c, tests/test_eden.c */
 void mxi_eden_correct(uint32_t *scales, const mx_plan *plan, const float *x, const uint8_t *codes, size_t n, size_t n_blocks, uint64_t index);
 

@@ -1,4 +1,4 @@
-/* Makes a code from an element and its block's scale: SPEC 3.2 step 10. */
+/* Makes the code of an element from its block's scale: step 10 of SPEC 3.2. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -7,14 +7,14 @@
 #include "kernels/block/plan.h"
 #include "mxgold/random.h"
 
-/* x * product / divisor of reals, with NaN as mxi_chain_step has it. */
+/* The real x * product / divisor, with the NaN rules of mxi_chain_step. */
 static double exact_scaled(const mx_plan *p, double used, double x) {
   if (isnan(x)) return x;
   if (isnan(used)) return used;
   if (isnan(p->g)) return p->g;
   const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
   double y;
-  if (!isfinite(p->norm) || !isfinite(p->g)) { /* a tensor scale of Inf: what IEEE makes of each operation, which is exact */
+  if (!isfinite(p->norm) || !isfinite(p->g)) { /* the tensor scale is Inf, and IEEE operations give the exact answer */
     const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
     y = x * pre * (encode ? used : 1) * p->norm / ((encode ? 1 : used) * p->g);
   } else if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
@@ -34,7 +34,7 @@ double mxi_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
     return x;
   case MX_TO_ZERO:
     return 0;
-  case MX_TO_SIGNED_ZERO: /* of an Inf too */
+  case MX_TO_SIGNED_ZERO: /* even for an Inf */
     return isnan(x) ? x : copysignf(0, x);
   case MX_TIMES_ZERO:
     return mxi_chain_step('*', x, 0);
@@ -48,7 +48,7 @@ double mxi_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   }
   const float used = (float)b->used;
   const int beyond =
-      isinf(used) && isfinite(b->used); /* a power of two past binary32 (scale.used=unclamped): one rounding, of the real result */
+      isinf(used) && isfinite(b->used); /* a power of two outside binary32 (scale.used=unclamped): only the real result is rounded */
   if (s->elem_prescale != 0 && s->elem_arith != MX_ELEM_ARITH_EXACT) y = mxi_chain_step('*', y, s->elem_prescale);
   switch (s->elem_arith) {
   case MX_ELEM_ARITH_DIV32:
@@ -67,7 +67,7 @@ double mxi_scaled_value(const mx_plan *p, const mx_block_scale *b, float x) {
   return mxi_round_dtype(y, s->input_dtype);
 }
 
-/* a - b, rounded once to binary32: to odd in binary64 on the way. */
+/* a - b rounded once to binary32, by rounding to odd in binary64 first. */
 static float difference(double a, double b) {
   double d = a - b;
   const double back = d - a, lost = (a - (d - back)) - (b + back);
@@ -77,15 +77,16 @@ static float difference(double a, double b) {
   return (float)d;
 }
 
-/* Of a code's value from y, or of its value times the scale from x; rounded to binary32. */
+/* The distance of a code's value from y, or of its value times the scale from x, rounded to binary32. */
 static float distance(const mx_plan *p, uint32_t code, double x, double y, double used) {
   const double v = (double)p->values[code];
   if (p->spec.elem_round == MX_ROUND_SCAN_Y) return fabsf((float)y - p->values[code]);
   return isinf((float)(v * used)) ? INFINITY : fabsf(difference(v * used, x));
 }
 
-/* The same for a finite `to` among magnitudes that grow with their codes. Distances fall up to `to` and then rise, perhaps with equal neighbours, so
- * the first of the least ones is beside `to` or below it. No value of the other sign is nearer than code 0. */
+/* Finds the nearest code for a finite `to` in a format whose magnitudes grow with their codes. Distances fall up to `to` and then rise, and
+ * neighbours may be equal, so the first code with the least distance is next to `to` or below it. No value of the other sign is nearer than
+ * code 0. */
 static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, double used) {
   const int by_y = p->spec.elem_round == MX_ROUND_SCAN_Y;
   const uint32_t sign = signbit(to) ? 1u << (p->elem->bits - 1) : 0;
@@ -97,7 +98,7 @@ static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, dou
     else
       above = middle;
   }
-  const float least = distance(p, below ? sign | below : 0, x, y, used); /* 0: sign and no magnitude may be a NaN */
+  const float least = distance(p, below ? sign | below : 0, x, y, used); /* 0 without a sign, since the code of -0 may be a NaN */
   if (below < p->elem->max_code) {
     const float next = distance(p, sign | (below + 1), x, y, used);
     if (next < least) return sign | (below + 1);
@@ -106,8 +107,8 @@ static uint32_t scan_beside(const mx_plan *p, double to, double x, double y, dou
   return below ? sign | below : 0;
 }
 
-/* The same for the steps of an integer format, whose negative codes come last: distances fall up to `to` and rise beyond it, so the least ones are
- * those of its neighbours. */
+/* The same for an integer format, whose negative codes come last: distances fall up to `to` and rise beyond it, so its neighbours have the
+ * least ones. */
 static uint32_t scan_steps(const mx_plan *p, double to, double x, double y, double used) {
   const int most = (1 << (p->elem->bits - 1)) - 1, mask = 2 * most + 1;
   const double step = (double)p->values[1] * (p->spec.elem_round == MX_ROUND_SCAN_Y ? 1 : used), about = floor(to / step);
@@ -120,7 +121,7 @@ static uint32_t scan_steps(const mx_plan *p, double to, double x, double y, doub
     if (d < least) least = d, best = v;
   }
   if (isinf(least)) return 0;
-  int below = -most - 2; /* further away than the least, if it is a step at all */
+  int below = -most - 2; /* further away than the nearest one, if it is a step at all */
   while (best - below > 1) {
     const int middle = below + (best - below) / 2;
     if (distance(p, (uint32_t)(middle & mask), x, y, used) <= least)
@@ -132,7 +133,7 @@ static uint32_t scan_steps(const mx_plan *p, double to, double x, double y, doub
   return (uint32_t)(best & mask);
 }
 
-/* The first code, in code order, of least distance; a distance that is NaN or Inf never wins. */
+/* The first code, in the order of codes, with the least distance; a NaN or infinite distance never wins. */
 static uint32_t scan(const mx_plan *p, double x, double y, double used) {
   const mx_format *f = p->elem;
   const double to = p->spec.elem_round == MX_ROUND_SCAN_Y ? (double)(float)y : x;
@@ -169,7 +170,7 @@ uint32_t mxi_element_code_of(const mx_plan *p, const mx_block_scale *b, float x,
   uint32_t code = scans ? scan(p, (double)x, y, used) : (uint32_t)mx_encode(p->elem, y, &p->encode, random);
   if (b->how == MX_BY_CHAIN && p->chain->again.n) {
     float q = (float)mx_decode(p->elem, code);
-    if (isnan(q) && p->elem->kind == MX_KIND_FNUZ) q = NAN; /* its NaN is where -0 would be, but has no sign */
+    if (isnan(q) && p->elem->kind == MX_KIND_FNUZ) q = NAN; /* the NaN of FNUZ is the code of -0, but has no sign */
     for (int i = 0; i < p->chain->again.n; i++) q = mxi_chain_step(p->chain->again.op[i], q, b->again[i]);
     code = scans ? scan(p, (double)x, (double)q, used) : (uint32_t)mx_encode(p->elem, (double)q, &p->encode, random);
   }

@@ -10,10 +10,10 @@ double mxi_hif4_factor(const uint8_t micro[3], size_t i) {
   return 1 << (two + three);
 }
 
-/* The value of an element as its group's largest magnitude counts it, and the block's too: scale.nan and scale.inf may leave NaN or Inf out, or clamp
- * Inf. */
+/* The value with which an element counts in the largest magnitudes of its group and its block: scale.nan and scale.inf may leave out NaN or
+ * Inf, or clamp Inf. */
 static double counted(const mx_plan *p, float x) {
-  const int inf = p->spec.scale_inf == MX_SCALE_INF_AS_NAN ? p->spec.scale_nan : p->spec.scale_inf - 1; /* rows of SCALE_NAN */
+  const int inf = p->spec.scale_inf == MX_SCALE_INF_AS_NAN ? p->spec.scale_nan : p->spec.scale_inf - 1; /* as rows of SCALE_NAN */
   if (isnan(x)) return 0;
   if (!isinf(x)) return fabs((double)x);
   return inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : INFINITY;

@@ -1,4 +1,4 @@
-/* Computes quotients, logarithms and roundings whose last bit is right, which the scale of a block is made of. */
+/* Computes the correctly rounded quotients, logarithms and roundings from which the scale of a block is made. */
 #include <math.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@ double mxi_quotient_to_odd(double product, double divisor) {
   if (divisor == 1) return product;
   double q = product / divisor;
   if (q == 0 || !isfinite(q) || isinf(divisor)) return q;
-  const double rest = fma(-q, divisor, product); /* exact: its sign says on which side of the quotient q lies */
+  const double rest = fma(-q, divisor, product); /* exact, and its sign says on which side of the quotient q lies */
   if (rest == 0) return q;
   uint64_t bits;
   memcpy(&bits, &q, sizeof bits);
-  if (bits & 1) return q;                                 /* the odd neighbour already */
+  if (bits & 1) return q;                                 /* q is already the odd neighbour */
   const int quotient_above = (rest > 0) == (divisor > 0); /* in value */
   const int away = quotient_above == (q > 0);             /* in magnitude */
   bits = away ? bits + 1 : bits - 1;
@@ -21,10 +21,10 @@ double mxi_quotient_to_odd(double product, double divisor) {
   return q;
 }
 
-/* The exact log2 rounded once to binary32 reaches k from below already at 2^k (1 - d) for d up to half an ulp of k times ln 2: such numbers have
- * floor k, not k - 1; and from above likewise. x = m * 2^k with m next to 1 decides by log1p, far better than the half ulp needs. */
+/* The exact log2, rounded once to binary32, is already k at 2^k (1 - d) for d up to half an ulp of k times ln 2: such numbers have floor k,
+ * not k - 1. Likewise from above. For x = m * 2^k with m next to 1, log1p decides far more precisely than half an ulp requires. */
 static int log2_rounds_to(double m_minus_1, int k) {
-  if (k == 0) return m_minus_1 == 0; /* log2 near 0 has all the precision there is */
+  if (k == 0) return m_minus_1 == 0; /* near 0 binary32 can tell log2 from 0 */
   const double l = log1p(m_minus_1) / 0.693147180559945309417232121458;
   return (float)((double)k + l) == (float)k;
 }
@@ -57,7 +57,7 @@ float mxi_round_dtype(float x, int dtype) {
   if (dtype == MX_INPUT_DTYPE_FLOAT32 || isnan(x) || isinf(x)) return x;
   const int half = dtype != MX_INPUT_DTYPE_BFLOAT16, dropped = half ? 13 : 16;
   const float a = fabsf(x);
-  if (half && a < 0x1p-14f) return copysignf(a + 0.5f - 0.5f, x); /* steps of 2^-24, as those of numbers from 1/2 on */
+  if (half && a < 0x1p-14f) return copysignf(a + 0.5f - 0.5f, x); /* steps of 2^-24, which numbers from 1/2 on have too */
   if (half && a >= 65520) return copysignf(INFINITY, x);
   bits = mxi_round_bits(mxi_bits_of(x), (unsigned)dropped) << dropped;
   memcpy(&x, &bits, sizeof x);

@@ -17,7 +17,7 @@ mx_status mxi_plan_init(mx_plan *p, const mx_spec *spec, size_t rows, size_t col
   mx_spec_block(spec, rows, cols, &p->block_rows, &p->block_cols);
   p->encode = mx_elem_encoding(spec);
   if (!p->encode.sr_bits) p->encode.sr_bits = 16;
-  if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) { /* the conversion uses every discarded bit */
+  if (spec->sr_source == MX_SR_SOURCE_AMD_LFSR) { /* the conversion uses a random bit for every discarded bit */
     p->encode.sr_bits = 23 - p->elem->man_bits;
     p->encode.sr_mode = MX_SR_FASTEST;
   }
@@ -53,7 +53,7 @@ int mxi_plan_needs_amax(const mx_plan *p) {
   return p->has_tensor_scale && !p->spec.tensor_given;
 }
 
-/* tensor.store as MX_TENSOR_STORE_SCALE, _DIVISOR or _AMAX, for the exact chain. */
+/* What the exact chain stores: MX_TENSOR_STORE_SCALE, _DIVISOR or _AMAX. */
 static int store_of(const mx_spec *s) { return s->tensor_store == MX_TENSOR_STORE_CHAIN ? MX_TENSOR_STORE_SCALE : s->tensor_store; }
 
 void mxi_plan_set_amax(mx_plan *p, float amax) {
@@ -76,7 +76,7 @@ void mxi_plan_set_amax(mx_plan *p, float amax) {
   } else {
     p->tensor_scale = given;
     p->g = given;
-    if (given != 0 && store_of(s) == MX_TENSOR_STORE_SCALE) p->norm = 1; /* the number itself, not a maximum made from it */
+    if (given != 0 && store_of(s) == MX_TENSOR_STORE_SCALE) p->norm = 1; /* g is the given number itself, not a maximum made from it */
     if (given != 0 && !isnan(given) && store_of(s) == MX_TENSOR_STORE_DIVISOR) {
       p->norm = given;
       p->g = 1;

@@ -1,4 +1,4 @@
-/* Makes a block's scale from its amax: SPEC 3.1 to 3.3, steps 6 to 9 of 3.2. */
+/* Makes a block's scale from its amax: SPEC 3.1 to 3.3, in particular steps 6 to 9 of 3.2. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static uint32_t nan_scale_code(const mx_plan *p) {
   return p->scale->nan_code != MX_NO_CODE ? (uint32_t)p->scale->nan_code : (uint32_t)p->scale->max_code;
 }
 
-/* scale.rule=even: half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest normal; under a
- * tensor scale the maximum is a real number, which has no subnormals. */
+/* scale.rule=even: rounds half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest
+ * normal. Under a tensor scale the maximum is a real number, which has no subnormals. */
 static double even_round(const mx_plan *p, double amax) {
   const int bits = p->spec.scale_even_bits ? (int)p->spec.scale_even_bits : p->elem->man_bits;
   const int emin = p->spec.input_dtype == MX_INPUT_DTYPE_FLOAT16 ? -14 : -126;
@@ -38,16 +38,16 @@ static double even_round(const mx_plan *p, double amax) {
   return ldexp(m, e - bits);
 }
 
-/* The value that is to be rounded to the scale format. */
+/* The value that is rounded to the scale format. */
 static double raw_value(const mx_plan *p, double amax, const mx_block_stats *stats, int map_to_4) {
   const mx_spec *s = &p->spec;
   const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F;
   const double f = map_to_4 ? 4 : p->f;
-  /* SPEC 3.1: the maximum that a power-of-two rule sees is that of the tensor after its tensor scale. */
+  /* SPEC 3.1: a power-of-two rule sees the maximum after the tensor scale has been applied. */
   const double scaled = s->tensor_norm == MX_TENSOR_NORM_NONE ? amax : mxi_quotient_to_odd(amax * p->norm, p->g);
   const int by_maximum = s->scale_rule == MX_SCALE_RULE_FLOOR || s->scale_rule == MX_SCALE_RULE_CEIL || s->scale_rule == MX_SCALE_RULE_EVEN;
   if (by_maximum && !(scaled > 0 && scaled < INFINITY)) return scaled; /* max|X| is NaN, Inf or 0 */
-  const float seen = (float)scaled;                                    /* log2f is of a binary32, if there is one */
+  const float seen = (float)scaled;                                    /* log2f takes a binary32 if the maximum is one */
   const int rounds = log2f && seen > 0 && isfinite(seen);
   switch (s->scale_rule) {
   case MX_SCALE_RULE_FLOOR:
@@ -78,7 +78,7 @@ static double raw_value(const mx_plan *p, double amax, const mx_block_stats *sta
   return mxi_quotient_to_odd(amax * p->norm, f * p->g);
 }
 
-/* ggml's UE4M3: half up on the one bit below the mantissa, subnormals stop at 7, everything from 248 is 448. */
+/* ggml's UE4M3: half up on the bit below the mantissa, subnormals stop at 7, and everything from 248 on is 448. */
 static uint32_t ggml_ue4m3(float v) {
   if (!(v > 0)) return 0;
   if (v > 448) v = 448;
@@ -96,12 +96,12 @@ static uint32_t ggml_ue4m3(float v) {
 
 enum { BELOW_ALL = -10000 }; /* floor(log2 0) */
 
-/* Exponent of an E8M0 scale from the value, which is positive and finite. */
+/* The exponent of an E8M0 scale from its value, which is positive and finite. */
 static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
   const int log2f = s->scale_log2 == MX_SCALE_LOG2_LOG2F, e = mxi_floor_log2(v, 0);
   const double m = ldexp(v, -e);                                                                 /* 1 <= m < 2 */
-  if (log2f && (s->scale_round == MX_SCALE_ROUND_UP || s->scale_round == MX_SCALE_ROUND_DOWN)) { /* of the binary32, which may be 0 or Inf */
+  if (log2f && (s->scale_round == MX_SCALE_ROUND_UP || s->scale_round == MX_SCALE_ROUND_DOWN)) { /* of v as a binary32, which may be 0 or Inf */
     if (isinf((float)v)) return (int)p->scale->max_code - p->scale->bias;
     if ((float)v == 0) return s->scale_round == MX_SCALE_ROUND_UP && s->scale_subnormal == MX_SCALE_SUBNORMAL_BUMP ? -126 : BELOW_ALL;
     v = (double)(float)v;
@@ -117,11 +117,11 @@ static int rounded_exponent(const mx_plan *p, double v, uint64_t index) {
   case MX_SCALE_ROUND_SR:
     return e + ((uint64_t)((m - 1) * 0x1p24) + (mx_random(s->seed, MX_STREAM_SCALE, index) >> 8) >= 1u << 24);
   default:
-    return e + (m > 1.5 || (m == 1.5 && (e + p->scale->bias) % 2 != 0)); /* the even exponent code */
+    return e + (m > 1.5 || (m == 1.5 && (e + p->scale->bias) % 2 != 0)); /* a tie goes to the even code */
   }
 }
 
-/* Between the least and the largest code that the spec lets be stored; a sign stays, NaN too. */
+/* Clamps a code between the smallest and the largest one that the spec allows to be stored; a sign is kept, and so is a NaN. */
 static uint32_t clamp_code(const mx_plan *p, uint32_t code) {
   const uint32_t least = p->spec.scale_min_byte, largest = p->spec.scale_max_byte ? p->spec.scale_max_byte : UINT32_MAX;
   const uint32_t sign = p->scale->sign_bits ? code & 1u << (p->scale->bits - 1) : 0, magnitude = code ^ sign;
@@ -129,7 +129,7 @@ static uint32_t clamp_code(const mx_plan *p, uint32_t code) {
   return sign | (magnitude < least ? least : magnitude > largest ? largest : magnitude);
 }
 
-/* Store the code of a power of two, whose exponent may lie outside the byte. */
+/* Stores the code of a power of two, whose exponent may lie outside the byte. */
 static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   const mx_spec *s = &p->spec;
   const int least = -p->scale->bias, largest = (int)p->scale->max_code - p->scale->bias;
@@ -139,16 +139,16 @@ static void store_exponent(mx_block_scale *out, const mx_plan *p, int e) {
   } else {
     out->code = (uint32_t)(clamped + p->scale->bias);
   }
-  out->used = ldexp(1, (int)clamp_code(p, out->code) - p->scale->bias); /* byte 255, where it wrapped, is 2^128 */
+  out->used = ldexp(1, (int)clamp_code(p, out->code) - p->scale->bias); /* if it wrapped, byte 255 means 2^128 */
   if (s->scale_used == MX_SCALE_USED_UNCLAMPED) out->used = ldexp(1, e);
   if (s->scale_used == MX_SCALE_USED_CLAMPED) out->used = ldexp(1, clamped);
 }
 
-/* The code is known: what elements are to be divided by. */
+/* Finds what elements are divided by, once the code is known. */
 static void meet(mx_block_scale *out, const mx_plan *p) {
   const mx_spec *s = &p->spec;
   out->sf = out->code == 0 && out->used == 0 ? 0 : (float)decode_scale(p, out->code); /* e8m0's byte 0 may stand for a zero */
-  if (isnan(out->used)) out->sf = NAN;                                                /* in a format without NaN too */
+  if (isnan(out->used)) out->sf = NAN;                                                /* even in a format without NaN */
   if (out->how == MX_BY_NUMBER && p->uses_chain) out->how = MX_BY_CHAIN;
   if (out->code == 0 && (out->how == MX_BY_NUMBER || out->how == MX_BY_CHAIN)) {
     switch (s->scale_byte0) {
@@ -179,22 +179,22 @@ static void meet(mx_block_scale *out, const mx_plan *p) {
 
 static void finish(mx_block_scale *out, const mx_plan *p) {
   out->code = clamp_code(p, out->code);
-  out->plain = out->plain && out->code != 0; /* scale.byte0 */
+  out->plain = out->plain && out->code != 0; /* scale.byte0 may decide code 0 */
 }
 
-/* Elements are scaled by the value of the stored code, or under another scale.used by that of the code before it was clamped. */
+/* Stores a code. Elements are scaled by its value or, under another scale.used, by that of the code before it was clamped. */
 static void store_code(mx_block_scale *out, const mx_plan *p, uint32_t code) {
   out->code = code;
   out->used = decode_scale(p, p->spec.scale_used == MX_SCALE_USED_STORED ? clamp_code(p, code) : code);
 }
 
-/* The code of NaN, or the largest code in a format without one; elements see a NaN in both cases. */
+/* Stores the code of NaN, or the largest code in a format without NaN; elements are divided by NaN in both cases. */
 static void store_nan(mx_block_scale *out, const mx_plan *p) {
   out->code = nan_scale_code(p);
   out->used = NAN;
 }
 
-/* A scale that came out as zero. */
+/* Decides what becomes of a scale that rounded to zero. */
 static void zero_scale(mx_block_scale *out, const mx_plan *p) {
   store_code(out, p, 0);
   switch (p->spec.scale_zero) {
@@ -214,11 +214,11 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
     store_code(out, p, (uint32_t)p->spec.scale_zero_n);
     break;
   default:
-    if (clamp_code(p, 0) == 0) out->used = 0; /* chain: 0 goes on, in e8m0 too, whose byte 0 is 2^-127 */
+    if (clamp_code(p, 0) == 0) out->used = 0; /* chain: elements see 0, even in e8m0, whose byte 0 is 2^-127 */
   }
 }
 
-/* The choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this one does not. */
+/* Handles the choices of scale.nan and scale.inf that fix the code at once. Returns 0 if this choice does not. */
 static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float number) {
   switch (choice) {
   case MX_SCALE_NAN_MAX:
@@ -243,13 +243,13 @@ static int special_code(mx_block_scale *out, const mx_plan *p, int choice, float
   return 1;
 }
 
-/* Round a value to the scale format. */
+/* Rounds a value to the scale format. */
 static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t index) {
   const mx_spec *s = &p->spec;
   if (isnan(v)) {
     if (s->scale_nan == MX_SCALE_NAN_MAX && s->scale_sign == MX_SCALE_SIGN_SIGNED && signbit(v) && p->scale->sign_bits)
       store_code(out, p, largest_code(p) | 1u << (p->scale->bits - 1));
-    else if (!special_code(out, p, s->scale_nan, s->scale_nan_n)) /* the other choices say nothing here */
+    else if (!special_code(out, p, s->scale_nan, s->scale_nan_n)) /* the other choices do not apply here */
       store_nan(out, p);
     return;
   }
@@ -259,12 +259,12 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
     zero_scale(out, p);
     return;
   }
-  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* a power of two already */
+  const int power_rule = s->scale_rule != MX_SCALE_RULE_VALUE && !lifted; /* v is a power of two already */
   if (p->scale->kind == MX_KIND_EXP && p->scale->man_bits == 0) {
     const int least = -p->scale->bias, largest = (int)p->scale->max_code - p->scale->bias;
     const int e = isinf(v) ? largest : power_rule ? ilogb(v) : rounded_exponent(p, v, index);
     if (s->scale_used == MX_SCALE_USED_UNCLAMPED && e < -149)
-      zero_scale(out, p); /* a binary32 power of two underflows */
+      zero_scale(out, p); /* a power of two that underflows in binary32 */
     else
       store_exponent(out, p, e == BELOW_ALL ? least : e);
     out->plain = e >= least && e <= largest && (power_rule || s->scale_round != MX_SCALE_ROUND_SR);
@@ -283,10 +283,10 @@ static void cast_value(mx_block_scale *out, const mx_plan *p, double v, uint64_t
   out->plain = out->used > 0 && isfinite(v) && s->scale_round != MX_SCALE_ROUND_SR;
 }
 
-/* All but what elements meet. */
+/* Finds everything but what elements are divided by. */
 static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *stats, int map_to_4, uint64_t index) {
   const mx_spec *s = &p->spec;
-  /* The lists SCALE_NAN and SCALE_INF have the same rows, except that SCALE_INF has one more in front. */
+  /* The lists SCALE_NAN and SCALE_INF have the same rows, except that SCALE_INF begins with one more. */
   int choice = -1;
   float number = 0;
   const int nan_ignored = s->scale_nan == MX_SCALE_NAN_IGNORE || s->scale_nan == MX_SCALE_NAN_CLAMP;
@@ -298,7 +298,7 @@ static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *sta
   else if (stats->has_inf)
     choice = s->scale_inf - 1, number = s->scale_inf_n;
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
-  if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE; /* every scale is NaN: nothing is refused */
+  if (p->tensor_nan) choice = MX_SCALE_NAN_PROPAGATE; /* every scale is NaN, and nothing is refused */
   if (choice == MX_SCALE_NAN_ERROR) return 1;
   double amax = stats->amax;
   if (choice == MX_SCALE_NAN_IGNORE) amax = stats->amax_finite;
@@ -322,7 +322,7 @@ static int find(mx_block_scale *out, const mx_plan *p, const mx_block_stats *sta
                           : s->scale_allzero == MX_SCALE_ALLZERO_MIN  ? code_of(p->scale, mx_format_min(p->scale))
                           : s->scale_allzero == MX_SCALE_ALLZERO_BYTE ? (uint32_t)s->scale_allzero_n
                                                                       : 0;
-    out->code = code; /* as the key says: unclamped */
+    out->code = code; /* not clamped, as the key says */
     out->used = decode_scale(p, code);
     out->how = MX_AS_IS;
     out->sf = (float)out->used;

@@ -1,10 +1,11 @@
-/* Chooses the scale with the smaller error of two, under select=foursix. SPEC 3, TECHNIQUES 4.5. */
+/* Computes the error of a candidate scale under select=foursix. SPEC 3, TECHNIQUES 4.5. */
 #include <math.h>
 
 #include "core/encode.h"
 #include "kernels/block/select.h"
 
-/* The value that the error counts: that of the code, but under wrap_negzero the value before the code wrapped, if the code was made from x. */
+/* The value from which the error is computed: that of the code or, under wrap_negzero, the value before the code wrapped if the code was
+ * made from x. */
 static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uint32_t code) {
   const int twice = b->how == MX_BY_CHAIN && p->chain->again.n; /* a code made from a code */
   if (p->spec.elem_overflow != MX_OVERFLOW_WRAP_NEGZERO || twice) return (float)mx_decode(p->elem, code);
@@ -14,7 +15,7 @@ static float meant_value(const mx_plan *p, const mx_block_scale *b, float x, uin
   return isinf(r) ? NAN : (float)r;
 }
 
-/* What a code's value stands for under a scale. */
+/* The value that a code's value stands for under a scale. */
 static float scaled_back(const mx_plan *p, const mx_block_scale *b, float c) {
   if (!p->uses_chain && p->has_tensor_scale && p->spec.deq_arith == MX_DEQ_ARITH_TWO_STEP)
     return mxi_chain_step('*', (float)((double)c * b->used), (float)mxi_quotient_to_odd(p->g, p->norm));
@@ -57,7 +58,7 @@ void mxi_six_values(float values[MX_SIX_VALUES], const mx_plan *p, const mx_bloc
   static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 8};
   const float a = p->vars[MX_VAR_A], k = (float)p->target;
   float v[9];
-  for (int c = 0; c < 9; c++) /* an ordinary scale: no NaN to watch */
+  for (int c = 0; c < 9; c++) /* an ordinary scale, so there is no NaN */
     v[c] = !p->uses_chain ? scaled_back(p, b, e2m1[c]) : p->has_tensor_scale ? e2m1[c] * b->sf * a / k : e2m1[c] * b->sf;
   for (int c = 0; c < 8; c++) values[c] = v[c], values[8 + c] = -v[c];
   values[16] = v[8];
@@ -70,7 +71,7 @@ float mxi_six_error(const mx_plan *p, const float values[MX_SIX_VALUES], float f
   tally t = {{0}, before};
   for (size_t i = 0; i < n; i++) {
     const float v = i < here ? x[i] : 0;
-    const int wrapped = wraps && codes[i] == 8 && fabsf(v) * factor > 4; /* a -0 otherwise */
+    const int wrapped = wraps && codes[i] == 8 && fabsf(v) * factor > 4; /* otherwise the code is a real -0 */
     count(&t, &p->spec, i, values[wrapped ? 16 + (signbit(v) != 0) : codes[i]] - v);
   }
   return total(&t, &p->spec);

@@ -1,4 +1,5 @@
-/* Makes the values of codes and the chains when they are first asked for: a program that quantises one small tensor pays for its own formats alone. */
+/* Makes tables of the values of codes, and parses chains, when they are first needed, so that a program that quantises one small tensor pays
+ * only for the formats that it uses. */
 #include "kernels/block/tables.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@ static void make_elem(int k) {
 
 static void make_chain(int k) { chain_bad[k] = mxi_chain_compile(&chains[k], mx_chain_row(k)) != MX_OK; }
 
-/* pthread_once() takes functions without arguments: one a row. call_once() is the same, but no checker of races knows it. */
+/* pthread_once() takes functions without arguments, so each row has one of its own. call_once() would do the same, but no checker of races
+ * knows it. */
 typedef struct row {
   pthread_once_t once;
   void (*make)(void);

@@ -1,4 +1,4 @@
-/* Applies functions to float32 arrays: names, checks, threads. */
+/* Applies functions to float32 arrays: looks up names, checks arguments and divides the work among threads. */
 #include "kernels/math/kernels.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ const mx_math_kernels *mxi_math_kernels_for(const mx_exec *exec) {
 }
 
 int mxi_math_threads(const mx_exec *exec, size_t values) {
-  enum { LEAST = 1 << 14 }; /* tens of microseconds of the slower functions */
+  enum { LEAST = 1 << 14 }; /* tens of microseconds for the slower functions */
   const size_t n = (size_t)mxi_threads_wanted(exec ? exec->n_threads : 0), worth = values / LEAST;
   return mxi_threads_granted((int)(worth < 1 ? 1 : worth < n ? worth : n));
 }

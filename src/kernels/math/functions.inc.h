@@ -1,13 +1,13 @@
-/* Computes the functions of formats/math.def in binary64, written once over the lanes of an ISA. The including file gives WD lanes:
+/* Computes the functions of formats/math.def in binary64 over the lanes of an ISA. The including file defines WD lanes:
  *
- *   vd vi vm            binary64, the same 64 bits as integers, a truth a lane
+ *   vd vi vm            binary64, the same 64 bits as integers, a truth value for each lane
  *   vd_load vd_store    float32 in memory; stores round to nearest even and make every NaN 0x7FC00000
  *   vd_load64 vd_store64
  *   vd_set vd_add vd_sub vd_mul vd_div vd_sqrt vd_fma (a * b + c) vd_lt vd_eq vd_blend (m ? a : b) vm_any
  *   vd_bits vi_double vi_set vi_add vi_sub vi_and vi_or vi_xor vi_shl vi_shr (without sign) vi_is_zero
- *   NAME(x)             of an object that other files see
+ *   NAME(x)             the name of an object that other files see
  *
- * Every line is one operation of ref/math.c. */
+ * Every operation corresponds to one in ref/math.c. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -58,14 +58,14 @@ INLINE vd poly(const double *c, const int n, vd x) {
 INLINE vd abs64(vd x) { return vi_double(vi_and(vd_bits(x), vi_set(INT64_MAX))); }
 INLINE vi sign_of(vd x) { return vi_and(vd_bits(x), vi_set(INT64_MIN)); }
 INLINE vd with_sign(vd x, vi sign) { return vi_double(vi_xor(vd_bits(x), sign)); }
-INLINE vd within(vd x, double low, double high) { /* a NaN stays */
+INLINE vd within(vd x, double low, double high) { /* clamps x; a NaN stays */
   x = vd_blend(vd_lt(x, C(low)), C(low), x);
   return vd_blend(vd_lt(C(high), x), C(high), x);
 }
 INLINE vd above_minus_inf(vd x) { return vd_blend(vd_lt(x, C(-0x1.fffffep127)), C(-0x1.fffffep127), x); }
 INLINE vd not_inf(vd x) { return within(x, -0x1.fffffep127, 0x1.fffffep127); }
 
-#define MAGIC 0x1.8p52 /* its last place is 1: what is added to it is rounded to an integer that stands in its last bits */
+#define MAGIC 0x1.8p52 /* its last place is 1, so that what is added to it is rounded to an integer, which then is in the last bits */
 
 /* x = n ln 2 + r; the bits of *t end in n. */
 INLINE vd reduce_exp(vd *t, vd x) {
@@ -74,17 +74,17 @@ INLINE vd reduce_exp(vd *t, vd x) {
   const vd r = vd_fma(n, C(-0x1.62e42fefa39efp-1), x);
   return vd_fma(n, C(-0x1.abc9e3b39803fp-56), r);
 }
-/* p * 2^n, p and the result normal. */
+/* p * 2^n; p and the result are normal. */
 INLINE vd scaled(vd p, vd t) { return vi_double(vi_add(vd_bits(p), vi_shl(vd_bits(t), 52))); }
 
-/* Beyond the two bounds, which stand for Inf and 0 in float32, it does not change. */
+/* exp(x). x is limited to two bounds, at which the result is already Inf or 0 in float32. */
 INLINE vd exp64(vd x) {
   vd t;
   const vd r = reduce_exp(&t, within(x, -708, 709));
   return vd_blend(vd_eq(x, x), scaled(POLY(exp_c, r), t), x);
 }
 
-/* Of 0 <= x; 40 stands for all that is larger. */
+/* exp(x) - 1 for 0 <= x; 40 stands for everything larger. */
 INLINE vd expm1_64(vd x) {
   vd t;
   const vd r = reduce_exp(&t, within(x, 0, 40));
@@ -92,7 +92,7 @@ INLINE vd expm1_64(vd x) {
   return vd_fma(two_n, vd_mul(r, POLY(expm1_c, r)), vd_sub(two_n, C(1)));
 }
 
-/* x = 2^k m, sqrt(1/2) <= m < sqrt(2); s = (m - 1) / (m + 1). x is positive and normal in binary64. */
+/* log(x) with x = 2^k m, sqrt(1/2) <= m < sqrt(2), and s = (m - 1) / (m + 1). x is positive and normal in binary64. */
 INLINE vd log64(vd x) {
   const vi biased = vi_shr(vi_add(vd_bits(x), vi_set(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)), 52);
   const vd k = vd_sub(vi_double(vi_or(biased, vi_set(0x4330000000000000))), C(0x1p52 + 1023));
@@ -120,7 +120,7 @@ INLINE vd f_tanh(vd x) {
   return vd_blend(vd_eq(x, x), y, x);
 }
 
-/* Half of erfc(a), over exp(-a^2). */
+/* Half of erfc(a), divided by exp(-a^2). */
 INLINE vd half_erfcx(vd a) {
   a = within(a, 0, 12);
   const vd t = vd_div(vd_sub(a, C(4)), vd_add(a, C(4)));
@@ -135,7 +135,7 @@ INLINE vd f_erf(vd x) {
   return vd_blend(vd_eq(x, x), with_sign(y, sign_of(x)), x);
 }
 
-/* Quadrant and rest. Large arguments one by one: 2 / pi has as many digits as they need. */
+/* Reduces x to a quadrant and a rest. Large arguments are done one at a time, with as many digits of 2 / pi as they need. */
 INLINE vi reduce_trig(vd *rest, vd x) {
   const vd t = vd_fma(x, C(0x1.45f306dc9c883p-1), C(MAGIC));
   const vd n = vd_sub(t, C(MAGIC));
@@ -185,7 +185,7 @@ INLINE vd f_silu(vd x) {
   return vd_div(x, vd_add(C(1), exp64(vd_sub(C(0), x))));
 }
 
-/* 2 sqrt(2 / pi) (x + 0.044715 x^3): x / 2 (1 + tanh(u)) is x / (1 + e^(-2 u)). */
+/* 2 u = 2 sqrt(2 / pi) (x + 0.044715 x^3), since x / 2 (1 + tanh(u)) is x / (1 + e^(-2 u)). */
 INLINE vd two_u(vd x, vd z) { return vd_mul(vd_mul(x, C(0x1.9884533d43651p+0)), vd_fma(z, C(0x1.6e4e26d4801f7p-5), C(1))); }
 INLINE vd f_gelu_tanh(vd x) {
   x = above_minus_inf(x);
@@ -233,7 +233,7 @@ INLINE vd d_gelu_erf(vd x) {
   return vd_fma(vd_mul(x, g), C(0x1.9884533d43651p-2), p);
 }
 
-/* Arrays. What is left of a vector goes by way of a padded one. */
+/* Functions over arrays. Values that do not fill a vector go through a padded one. */
 #define ARRAY(f)                                                                                                                               \
   static void array_##f(float *y, const float *x, size_t n) {                                                                                  \
     size_t i = 0;                                                                                                                              \

@@ -1,4 +1,4 @@
-/* Compiles functions and ordered sums of float32 arrays in plain C: one lane. */
+/* Compiles functions and ordered sums of float32 arrays in plain C, with one lane. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #define vd_blend(m, a, b) ((m) ? (a) : (b))
 #define vm_any(m) (m)
 #define vi_set(x) ((int64_t)(x))
-/* Integers wrap around, as in the vectors. */
+/* Integers wrap around, as in vectors. */
 #define vi_add(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
 #define vi_sub(a, b) ((int64_t)((uint64_t)(a) - (uint64_t)(b)))
 #define vi_and(a, b) ((a) & (b))

@@ -1,10 +1,10 @@
-/* Reduces large angles for sines and cosines: the angle less whole quarters of a turn, from enough bits of 2 / pi. */
+/* Reduces large angles for sines and cosines, by subtracting whole quarters of a turn with enough bits of 2 / pi. */
 #include <math.h>
 
 #include "kernels/math/kernels.h"
 
-/* 2 / pi, the bits after the point. x = m 2^e, m of 24 bits: of the product those bits of 2 / pi alone matter that stand from 2^(1 - e) down, since
- * what is above gives whole turns; 128 of them leave an error below 2^-102. */
+/* Let x = m 2^e with m of 24 bits. Only the bits of 2 / pi from 2^(1 - e) down matter in the product, since those above give whole turns;
+ * 128 bits leave an error below 2^-102. */
 int mxi_math_reduce(double *rest, double x) {
   static const uint64_t two_over_pi[4] = {0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041, 0xFE5163ABDEBBC561};
   int e;
@@ -16,7 +16,7 @@ int mxi_math_reduce(double *rest, double x) {
   if (bit) window = window << bit | (word + 2 < 4 ? from[2] >> (64 - bit) : 0);
   const unsigned __int128 product = window * m;                                  /* units of 2^-126, modulo 4 */
   const unsigned __int128 up = product + ((unsigned __int128)1 << 125);          /* to the nearest quarter */
-  const int quadrant = (int)(up >> 126);                                         /* of 2^126 units each */
+  const int quadrant = (int)(up >> 126);                                         /* a quadrant is 2^126 units */
   const __int128 f = (__int128)(product - ((unsigned __int128)quadrant << 126)); /* signed: the top quarter wraps around */
   const double high = (double)(int64_t)(f >> 64), low = (double)(uint64_t)f;
   const double r = (high * 0x1p64 + low) * 0x1p-126 * 0x1.921fb54442d18p+0;

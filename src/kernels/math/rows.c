@@ -7,7 +7,7 @@
 
 enum { PIECE = MX_MATH_PIECE, HELD = 256 };
 
-/* One NaN for all machines. */
+/* The same NaN on all machines. */
 static double canonical(double sum) { return sum == sum ? sum : NAN; }
 
 static double row_sum(const mx_math_kernels *k, const float *x, const float *y, size_t n) {
@@ -16,7 +16,7 @@ static double row_sum(const mx_math_kernels *k, const float *x, const float *y, 
   return sum;
 }
 
-/* One long row: pieces are summed by all threads and added in order, so many at a time as the stack holds. */
+/* Sums one long row: all threads sum pieces, which are then added in order, as many at a time as fit on the stack. */
 static double long_sum(const mx_math_kernels *k, const float *x, const float *y, size_t n, int n_threads) {
   double sum = 0, piece[HELD];
   for (size_t from = 0; from < n; from += (size_t)HELD * PIECE) {
@@ -31,7 +31,7 @@ static double long_sum(const mx_math_kernels *k, const float *x, const float *y,
   return sum;
 }
 
-/* NULL, strides. A matrix of one row needs none. */
+/* Checks for NULL and the strides. A matrix of one row needs no stride. */
 static mx_status check(const void *out, const void *x, size_t ldx, const void *y, size_t ldy, size_t rows, size_t cols) {
   if (!rows || !cols) return rows && !out ? MX_ERR_ARG : MX_OK;
   if (!out || !x) return MX_ERR_ARG;
@@ -47,7 +47,7 @@ mx_status mx_math_row_sums(double *out, const float *x, size_t ldx, const float 
     for (size_t r = 0; r < rows; r++) out[r] = canonical(long_sum(k, x + r * ldx, y ? y + r * ldy : NULL, cols, n_threads));
     return MX_OK;
   }
-  if (n_threads < 2) { /* norms ask for one row at a time: a region of one thread inside theirs costs more than the row */
+  if (n_threads < 2) { /* norms call this for single rows from their own threads, where another parallel region would cost more than the row */
     for (size_t r = 0; r < rows; r++) out[r] = canonical(row_sum(k, x + r * ldx, y ? y + r * ldy : NULL, cols));
     return MX_OK;
   }
@@ -86,7 +86,7 @@ mx_status mx_math_row_max(float *out, const float *x, size_t ldx, size_t rows, s
 
 static size_t used(size_t r, size_t cols, size_t causal) { return causal ? size_least(r % causal + 1, cols) : cols; }
 
-/* What the rows of a softmax have in common. */
+/* What all rows of a softmax share. */
 typedef struct softmax {
   const mx_math_kernels *k;
   float *y;
@@ -115,7 +115,7 @@ mx_status mx_math_softmax(float *y, size_t ldy, double *log_sum, const float *x,
   if (!(scale > 0 && scale < INFINITY)) return MX_ERR_ARG;
   const int n_threads = mxi_math_threads(exec, rows * cols);
   const softmax s = {mxi_math_kernels_for(exec), y, x, ldy, ldx, cols, causal, scale, log_sum};
-  if (n_threads < 2) { /* a region of one thread costs more than a short row */
+  if (n_threads < 2) { /* a parallel region of one thread costs more than a short row */
     for (size_t r = 0; r < rows; r++) softmax_row(&s, r);
     return MX_OK;
   }

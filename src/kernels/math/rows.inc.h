@@ -1,4 +1,4 @@
-/* Computes ordered sums and the parts of softmax of a row, over the same lanes as functions.inc.h, which includes this. */
+/* Computes ordered sums and the parts of a row's softmax over the same lanes as functions.inc.h, which includes this. */
 
 enum { L = MXI_MATH_LANES, VECTORS = L / WD };
 
@@ -15,7 +15,7 @@ INLINE double lanes16(const float *x, const float *y, const int two, size_t n) {
   for (; i + L <= n; i += L)
 #pragma GCC unroll 16
     for (int v = 0; v < VECTORS; v++) sum[v] = term(x + v * WD, y + v * WD, two, i, sum[v]);
-  if (i < n) { /* no lane is -0, so that +0 more changes none */
+  if (i < n) { /* no lane is -0, so adding +0 changes nothing */
     float rest[L] = {0}, other[L] = {0};
     memcpy(rest, x + i, (n - i) * sizeof *x);
     if (two) memcpy(other, y + i, (n - i) * sizeof *y);
@@ -45,11 +45,11 @@ static void columns(double *chain, const float *x, size_t ldx, const float *y, s
 #pragma GCC unroll 16
     for (int v = 0; v < VECTORS; v++) vd_store64(chain + c + (size_t)v * WD, sum[v]);
   }
-  for (; c < cols; c++) /* a product of two float32 is exact in binary64: nothing is lost without fma */
+  for (; c < cols; c++) /* a product of two float32 is exact in binary64, so no fma is needed */
     for (size_t r = 0; r < rows; r++) chain[c] += y ? (double)x[r * ldx + c] * (double)y[r * ldy + c] : (double)x[r * ldx + c];
 }
 
-/* a > b ? a : b gives b, the maximum so far, where a is NaN, and one of several zeros. */
+/* a > b ? a : b gives b, the maximum so far, if a is NaN, and either one of two zeros. */
 static float row_max(const float *x, size_t n) {
   vd most[VECTORS], nan = C(0);
   double lane[L + WD], m = -INFINITY;

@@ -5,7 +5,7 @@
 
 static int is_float(const mx_format *f) { return f->kind == MX_KIND_FLOAT || f->kind == MX_KIND_FNUZ; }
 
-/* Every value of c is one of d. */
+/* Whether every value of c is also one of d. */
 static int widens(const mx_format *c, const mx_format *d) {
   return is_float(c) && is_float(d) && c->man_bits <= d->man_bits && c->exp_bits <= d->exp_bits;
 }

@@ -1,4 +1,4 @@
-/* Applies KEY=VALUE,... to a model, and prints its parameters as such text. The keys are rows of formats/accumulation_keys.def. */
+/* Applies KEY=VALUE,... to a model, and prints its parameters as such text. */
 #include "mma/models/table.h"
 
 #include <limits.h>
@@ -53,7 +53,7 @@ static int parse_number(int *out, const char *text) {
   return 1;
 }
 
-/* A number beside a none that is stored as 0: MX_ACC_NUMBER_0 stands for it. */
+/* Whether a key can have the number 0 although 0 stands for none, so that MX_ACC_NUMBER_0 must stand for the number. */
 static int has_number_0(const key_row *key) { return !key->is_enum && key->none == 0 && key->min <= 0 && key->max >= 0; }
 
 static int in_range(const key_row *key, int value) {
@@ -93,7 +93,7 @@ static mx_status set_type(const mx_format **type, const char *key, const char *t
   return MX_OK;
 }
 
-/* "e8m13rz": type and bits of D, then the rounding. e8mB is binary32 with B fraction bits. */
+/* Reads text such as "e8m13rz": the type and bits of D, followed by the rounding. e8mB is binary32 with B fraction bits. */
 static mx_status set_out(mx_mma_model *m, const char *text, mx_error *err) {
   const char *expected = "f32, f16, bf16 or e8mB, followed by rz, rne or rd";
   for (int i = 0; i < N_VALUES; i++) {
@@ -160,7 +160,7 @@ static mx_status set_one(mx_mma_model *m, const char *key, const char *text, mx_
   for (int i = 0; i < N_KEYS; i++)
     if (!strcmp(keys[i].name, key)) {
       mx_status status = set_accum(&m->accum, &keys[i], text, err);
-      /* Without an instruction the group is the instruction: k follows L, unless it is given after it. */
+      /* Without an instruction the group is the instruction, so k follows L unless it is given later. */
       if (!m->whole_k && !strcmp(key, "L")) m->k = m->accum.L;
       return status;
     }

@@ -7,7 +7,7 @@
 
 #include "mxgold/nearest.h"
 
-/* --- rows to models --- */
+/* --- making models from rows --- */
 
 static void from_accum(mx_mma_model *out, const mma_accum_row *row) {
   memset(out, 0, sizeof *out);
@@ -20,7 +20,7 @@ static void from_accum(mx_mma_model *out, const mma_accum_row *row) {
   out->b = mxi_mma_type(row->b);
   out->c = mxi_mma_type(row->c);
   out->d = mxi_mma_type(row->d);
-  /* Without an instruction a group is one, except where an order of k needs two groups. */
+  /* Without an instruction a group counts as one, unless the order of k needs two groups. */
   out->k = row->accum.order == MX_ACC_ORDER_PAIRS ? 2 * row->accum.L : row->accum.L;
 }
 
@@ -46,7 +46,7 @@ static void from_instruction(mx_mma_model *out, size_t arch, const mma_instructi
 
 /* --- the listing --- */
 
-/* Walk all instruction names; stop at the index-th. Returns how many there are up to there. */
+/* Walks over all instruction names up to the index-th. Returns how many there are up to there. */
 static size_t walk(mx_mma_model *out, size_t index) {
   size_t n = 0;
   for (size_t arch = 0; arch < mxi_mma_arch_count; arch++)
@@ -93,7 +93,7 @@ static int find_instruction(mx_mma_model *out, const char *name) {
   return 0;
 }
 
-/* All names of the table, for mx_nearest(), which keeps pointers to them. */
+/* All names of the tables, for mx_nearest(), which keeps pointers to them. */
 typedef struct names {
   size_t n;
   char (*text)[sizeof((mx_mma_model *)0)->name];
@@ -125,7 +125,7 @@ mx_status mx_mma_model_find(mx_mma_model *out, const char *text, mx_error *err) 
   size_t length = colon ? (size_t)(colon - text) : strlen(text);
   char name[sizeof m.name];
   if (length >= sizeof name)
-    return mx_fail(err, MX_ERR_KEY, "model: a name of %zu characters; none is longer than %zu", length, sizeof name - 1);
+    return mx_fail(err, MX_ERR_KEY, "model: the name has %zu characters, expected at most %zu", length, sizeof name - 1);
   memcpy(name, text, length);
   name[length] = 0;
 

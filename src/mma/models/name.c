@@ -62,7 +62,7 @@ int mxi_mma_name_write(char *name, size_t size, const mma_instruction_row *row, 
   return 1;
 }
 
-/* A pattern without b: both operands are of one type. */
+/* Whether a pattern names b; without it both operands have the same type. */
 static int has_b(const mma_instruction_row *row) { return has_field(mxi_mma_form_rows[row->form].pattern, "{b}", "{B}"); }
 
 size_t mxi_mma_name_choices(const mma_instruction_row *row) {
@@ -83,7 +83,7 @@ int mxi_mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size
   return 0;
 }
 
-/* A number read from the name, if the form leaves it open and it is allowed; the row's own otherwise. */
+/* The number read from the name if the form leaves it open and allows it, otherwise the row's own. */
 static int open_number(int read, int own, int step, int max) { return step && read > 0 && read <= max && read % step == 0 ? read : own; }
 
 int mxi_mma_name_match(mma_choice *choice, const mma_instruction_row *row, const char *name) {

@@ -1,4 +1,4 @@
-/* Makes the tables of formats/ arrays. */
+/* Turns the tables of formats/ into arrays. */
 #include "mma/models/table.h"
 
 #include <string.h>

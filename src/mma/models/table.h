@@ -4,7 +4,7 @@
 
 #include "mxgold/mma.h"
 
-/* Types that rows name: elements.def, then operands.def. */
+/* The types that rows can name: element formats, then operand types. */
 enum {
 #define MX_FORMAT(id, ...) MMA_T_##id,
 #include "formats/elements.def"
@@ -21,7 +21,7 @@ typedef struct mma_accum_row {
 } mma_accum_row;
 
 typedef struct mma_rules_row {
-  const char *name, *doc, *keys, *keys_f16; /* keys_f16: where D is f16 */
+  const char *name, *doc, *keys, *keys_f16; /* keys_f16: if D is f16 */
 } mma_rules_row;
 
 typedef struct mma_form_row {
@@ -38,7 +38,7 @@ typedef struct mma_instruction_row {
   int c;
   int scale; /* MX_SCALE_*, or -1 */
   int block, blocks;
-  int accum; /* index of mxi_mma_accum_rows */
+  int accum; /* an index into mxi_mma_accum_rows */
   const char *held;
 } mma_instruction_row;
 
@@ -52,28 +52,28 @@ extern const size_t mxi_mma_instruction_count;
 extern const char *const mxi_mma_arch_names[];
 extern const size_t mxi_mma_arch_count;
 
-/* The format of an MMA_T_*; its index in reverse; -1 if there is none of that name. */
+/* The format of an MMA_T_*; and the index of a name, or -1 if there is none. */
 const mx_format *mxi_mma_type(int type);
 int mxi_mma_type_find(const char *name);
 
 const mma_accum_row *mxi_mma_accum_find(const char *name);
 
-/* keys.c: apply "KEY=VALUE,..." to a model; whether every parameter is in its range. */
+/* Apply "KEY=VALUE,..." to a model, and check that every parameter is in its range. */
 mx_status mxi_mma_keys_apply(mx_mma_model *m, const char *text, mx_error *err);
 mx_status mxi_mma_keys_check(const mx_mma_model *m, mx_error *err);
 
-/* One instruction of a family: the row with its open choices made. */
+/* One instruction of a family: how a row's open choices are made. */
 typedef struct mma_choice {
   int a, b, m, n;
 } mma_choice;
 
-/* The name without its architecture. Returns 0 if it does not fit size. */
+/* Writes the name without its architecture. Returns 0 if it does not fit. */
 int mxi_mma_name_write(char *name, size_t size, const mma_instruction_row *row, const mma_choice *choice);
-/* Whether a name is one of the row's; then *choice says which. */
+/* Returns whether a name is one of the row's; *choice then says which. */
 int mxi_mma_name_match(mma_choice *choice, const mma_instruction_row *row, const char *name);
-/* The combinations of types that a row's names tell apart, in the order of the tables: the index-th, or 0 past the end. */
+/* Finds the index-th combination of types that the names of a row distinguish, in the order of the tables; 0 past the end. */
 int mxi_mma_name_choice(mma_choice *choice, const mma_instruction_row *row, size_t index);
-/* How many there are. */
+/* How many such combinations there are. */
 size_t mxi_mma_name_choices(const mma_instruction_row *row);
 
 #endif
