@@ -1,9 +1,9 @@
 /* Encodes every float, by table (make exhaustive).
  *
- * Encoding is monotone in each sign, so a format and rounding are known by their steps: the first float of each code. The steps are found by
- * bisection with ref_encode, and proved by calling it on both sides of each. Then all 2^32 floats go through the library and must agree.
- * Second, ref_encode itself is walked over all 2^32 floats for e2m1, e4m3, ue5m3 and e8m0 under RNE, against the same steps. Third, all 2^31 block
- * maxima through each scale rule of e8m0: the library's byte must step where the reference's does. (Under e4m3 and ue5m3 a scale is amax / 6
+ * Encoding is monotone for each sign, so a format and a rounding are known by their steps: the first float of each code. The steps are found
+ * by bisection with ref_encode, and proved by calling it on both sides of each. First, all 2^32 floats go through the library and must agree
+ * with the steps. Second, ref_encode itself is run on all 2^32 floats for e2m1, e4m3, ue5m3 and e8m0 under RNE. Third, all 2^31 block maxima
+ * go through each scale rule of e8m0: the library's byte must step where the reference's does. (Under e4m3 and ue5m3 a scale is amax / 6
  * through the encoder of the first part.) */
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +42,7 @@ static uint16_t ref_code(const mx_format *f, uint32_t bits, const mx_encoding *h
   return (uint16_t)ref_encode(f, (double)from_bits(bits), how, 0);
 }
 
-/* Steps over magnitudes 0 .. Inf of one sign, by divide and conquer: equal ends of a monotone function mean a constant. */
+/* Finds the steps over magnitudes 0 .. Inf of one sign by divide and conquer: a monotone function with equal ends is constant. */
 static void find_steps(steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how) {
   uint32_t at = 0;
   s->n = 0;
@@ -52,10 +52,10 @@ static void find_steps(steps *s, const mx_format *f, uint32_t sign, const mx_enc
     s->first[s->n] = at;
     s->code[s->n++] = code;
     if (ref_code(f, sign | INF_BITS, how) == code) {
-      /* Constant to the end unless it left and came back, which monotone functions do not: proved below on every step. */
+      /* It is constant to the end unless it left and came back, which a monotone function does not; this is proved below for every step. */
       return;
     }
-    uint32_t low = at, high = INF_BITS; /* code at low, another at high */
+    uint32_t low = at, high = INF_BITS; /* the same code at low, another one at high */
     while (high - low > 1) {
       const uint32_t middle = low + (high - low) / 2;
       if (ref_code(f, sign | middle, how) == code)
@@ -76,7 +76,7 @@ static size_t prove_steps(const steps *s, const mx_format *f, uint32_t sign, con
   return wrong;
 }
 
-/* Codes of the CHUNK floats from `bits` on. */
+/* Computes the codes of the CHUNK floats from `bits` on. */
 typedef void encode_chunk(uint16_t *out, const mx_format *f, uint32_t bits, const mx_encoding *how);
 
 static void by_library(uint16_t *out, const mx_format *f, uint32_t bits, const mx_encoding *how) {
@@ -94,7 +94,7 @@ static void by_reference(uint16_t *out, const mx_format *f, uint32_t bits, const
   for (uint32_t i = 0; i < CHUNK; i++) out[i] = ref_code(f, bits + i, how);
 }
 
-/* All floats of one sign, NaN included, against the steps; returns how many differ. */
+/* Compares all floats of one sign, NaN included, with the steps; returns how many differ. */
 static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, const mx_encoding *how, encode_chunk *encode) {
   uint64_t differ = 0;
   const uint16_t nan = ref_code(f, sign | 0x7FC00000, how);
@@ -102,7 +102,7 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
   for (uint32_t c = 0; c < UINT32_C(0x80000000) / CHUNK; c++) {
     static _Thread_local uint16_t got[CHUNK];
     const uint32_t begin = c * CHUNK;
-    size_t at = 0; /* the step that holds begin */
+    size_t at = 0; /* the step that contains `begin` */
     for (size_t low = 0, high = s->n; low < high;) {
       const size_t middle = (low + high) / 2;
       if (s->first[middle] <= begin)
@@ -111,7 +111,7 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
         high = middle;
     }
     encode(got, f, sign | begin, how);
-    for (uint32_t i = 0; i < CHUNK;) { /* from step to step: within one, every code is the same */
+    for (uint32_t i = 0; i < CHUNK;) { /* from step to step, since all codes within one are the same */
       uint32_t until = CHUNK;
       if (at + 1 < s->n && s->first[at + 1] - begin < until) until = s->first[at + 1] - begin;
       if (begin + i <= INF_BITS && begin + until > INF_BITS + 1) until = INF_BITS + 1 - begin;
@@ -119,7 +119,8 @@ static uint64_t compare_all(const steps *s, const mx_format *f, uint32_t sign, c
       uint32_t wrong = 0;
       const uint32_t from = i;
       for (; i < until; i++) wrong += got[i] != want;
-      /* rne_f32 is not monotone at one float, the predecessor of its first tie: the reference itself decides what the steps do not explain. */
+      /* rne_f32 is not monotone at one float, the predecessor of its first tie, so the reference itself decides what the steps do not
+       * explain. */
       for (uint32_t k = from; wrong && k < until; k++) differ += got[k] != want && got[k] != ref_code(f, sign | (begin + k), how);
       if (at + 1 < s->n && begin + i == s->first[at + 1]) at++;
     }
@@ -157,10 +158,10 @@ static uint64_t encodes(const mx_format *f, int round, const char *what, encode_
   return differ;
 }
 
-/* Elements of a block of the maxima: one of them is the maximum, the others are 0. */
+/* Elements in a block: one of them is the maximum, the others are 0. */
 enum { BLOCK = 16, BLOCKS = CHUNK / BLOCK };
 
-/* The reference's scale byte of a block whose maximum is the float. */
+/* The reference's scale byte for a block whose maximum has these bits. */
 static uint8_t ref_byte(const mx_spec *spec, uint32_t bits) {
   const float x[BLOCK] = {[5] = from_bits(bits)};
   uint8_t scale = 0, codes[BLOCK];
@@ -172,7 +173,7 @@ static uint8_t ref_byte(const mx_spec *spec, uint32_t bits) {
   return scale;
 }
 
-/* Steps of the reference's byte over 0 .. FLT_MAX; rules by log2f are monotone too. A wrap is not, and is left out. */
+/* Finds the steps of the reference's byte over 0 .. FLT_MAX. Rules by log2f are monotone too; rules that wrap are not, and are left out. */
 static void find_maxima(steps *s, const mx_spec *spec) {
   s->n = 0;
   for (uint32_t at = 0; at < INF_BITS;) {
@@ -193,7 +194,7 @@ static void find_maxima(steps *s, const mx_spec *spec) {
   }
 }
 
-/* All 2^31 maxima: the library in rows of blocks, the maximum at each place in turn; the reference by its steps. */
+/* Compares all 2^31 maxima: the library in rows of blocks, with the maximum at each place in turn, and the reference by its steps. */
 static uint64_t maxima(const char *name, const char *keys) {
   mx_spec spec = {0};
   if (mx_spec_parse(&spec, keys, NULL)) abort();
@@ -226,7 +227,7 @@ static uint64_t maxima(const char *name, const char *keys) {
 
 int main(int argc, char **argv) {
   const char *only = argc > 1 ? argv[1] : NULL; /* part of a format's or rule's name */
-  const char *phase = getenv("PHASE");          /* encode, reference or maxima alone */
+  const char *phase = getenv("PHASE");          /* only encode, reference or maxima */
 #define PHASE(name) (!phase || !strcmp(phase, name))
   uint64_t differ = 0;
   const double t = now();
@@ -237,7 +238,8 @@ int main(int argc, char **argv) {
     const int repeated =
         i >= MX_ELEM_COUNT && f->kind == MX_KIND_FLOAT && f->sign_bits; /* e4m3 is an element too; bf16, fp32 are not block codes */
     if (f->kind == MX_KIND_NONE || repeated || (only && !strstr(f->name, only))) continue;
-    for (int round = MX_ROUND_RNE; round < MX_ROUND_SCAN_Y; round++) { /* those that look for the nearest value need a block's scale */
+    for (int round = MX_ROUND_RNE; round < MX_ROUND_SCAN_Y;
+         round++) { /* the roundings that search for the nearest value need a block's scale */
       if (round == MX_ROUND_SR) continue;
       differ += encodes(f, round, "encode", by_library);
       progress(++done, all);

@@ -1,8 +1,11 @@
-/* Runs all 2^32 floats through the functions of math.h. exhaustive_math [NAME [STRIDE [REF]]]      NAME: one function, "all" for each; STRIDE: every
- * STRIDE-th float alone (1) Against the C library: the largest error in ulps, which formats/math.def states, and how many results are not those of
- * correct rounding. Its double functions tell where that is clear, its long double functions where the error is near a half or the function near a
- * root. Every bit of each vector ISA against the others, and of all and the scalar code against the reference on every REF-th (61) chunk. Exit 1 if
- * a bound or a bit does not hold. */
+/* Runs all 2^32 floats through the functions of math.h.
+ *
+ *   exhaustive_math [NAME [STRIDE [REF]]]     NAME: one function, or "all"; STRIDE: only every STRIDE-th float (1)
+ *
+ * Compared with the C library, it finds the largest error in ulps, which formats/math.def states, and how many results are not correctly
+ * rounded. Double functions decide where that is clear, long double functions where the error is near one half or the function near a root.
+ * The bits of all vector ISAs are compared with each other and, on every REF-th (61) chunk, with the scalar code and the reference. Exit 1
+ * if a bound or a bit does not hold. */
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -16,7 +19,7 @@
 
 enum { CHUNK = 1 << 14 };
 
-/* Both in double and in long double: l stands for the suffix. */
+/* Defined both in double and in long double; l is the suffix. */
 #define FUNCTIONS(real, l)                                                                                                                     \
   static real two_u##l(real x) { return (real)1.5957691216057307117597842397375L * x * (1 + (real)0.044715L * x * x); }                        \
   static real logistic##l(real x) { return 1 / (1 + exp##l(-x)); }                                                                             \
@@ -66,7 +69,7 @@ enum { CHUNK = 1 << 14 };
 FUNCTIONS(double, )
 FUNCTIONS(long double, l)
 
-/* In units of the last place that a float of the size of `exact` has. */
+/* The error in units of the last place of a float of the size of `exact`. */
 static double ulps(float y, long double exact) {
   if (y != y || exact != exact) return y != y && exact != exact ? 0 : INFINITY;
   if ((long double)y == exact) return 0;
@@ -77,7 +80,8 @@ static double ulps(float y, long double exact) {
   return (double)fabsl(ldexpl(near - exact, 23 - top));
 }
 
-/* The same where the double's own error does not matter: y is a normal number, or far beyond them (0.25 stands for less than that). Else -1. */
+/* The same if the error of the double itself does not matter: y is a normal number, or far outside their range (0.25 then stands for
+ * anything less). Otherwise -1. */
 static double clear_ulps(int f, int is_slope, float x, float y) {
   uint32_t bits;
   uint64_t place;
@@ -93,7 +97,8 @@ static double clear_ulps(int f, int is_slope, float x, float y) {
   place = ((UINT64_C(2046) + 23) << 52) - (place & UINT64_C(0x7FF) << 52);
   memcpy(&unit, &place, sizeof unit);
   const double off = fabs((double)y - exact) * unit;
-  return off < 0.4999 ? off : -1; /* beyond the double's error, 2^-20 of an ulp at most where a function is not near a root */
+  return off < 0.4999 ? off
+                      : -1; /* farther than the error of the double, which is at most 2^-20 of an ulp if the function is not near a root */
 }
 
 typedef struct found {

@@ -1,6 +1,6 @@
-/* Writes the digests of golden/HASHES and the small vectors of golden/vectors, by the reference model alone (make golden, make golden-check).
+/* Writes the digests of golden/HASHES and the small vectors of golden/vectors, using only the reference model (make golden, make golden-check).
  *
- *   golden DIR     writes DIR/HASHES and DIR/vectors/PRESET.mxv; the check writes elsewhere and diffs
+ *   golden DIR     writes DIR/HASHES and DIR/vectors/PRESET.mxv; the check writes to another folder and compares
  * A line of HASHES is never changed: a corrected vector gets a new name, and each line has the version that added it. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void one_suite(lines *l, const char *preset, const mx_spec *spec, suite s
   mx_tensor t;
   if (mx_tensor_alloc(&t, rows, cols, spec)) die("no memory", preset);
   const mx_status status = ref_quantize(&t, x, rows, cols, cols, spec, NULL, NULL);
-  if (status == MX_ERR_DATA) { /* the preset refuses NaN: that is its golden answer */
+  if (status == MX_ERR_DATA) { /* the preset refuses NaN, and that is its golden answer */
     add(l, "quantize", preset, s, "refused", 7);
   } else {
     if (status) die(mx_status_text(status), preset);
@@ -76,7 +76,7 @@ static void one_suite(lines *l, const char *preset, const mx_spec *spec, suite s
   free(x);
 }
 
-/* What a preset's codes are worth in the other orders of SPEC 3.7: "dequantize:two_step" and the like, of those with a tensor scale. */
+/* The values of a preset's codes under the other orders of SPEC 3.7, such as "dequantize:two_step", for presets with a tensor scale. */
 static void other_orders(lines *l, const char *preset, const mx_spec *own) {
   static const suite from[] = {SUITE_RANDOM, SUITE_SPECIAL, SUITE_NONFINITE};
   for (int order = 1; own->tensor_norm && order < MX_DEQ_ARITH_COUNT; order++)
@@ -99,7 +99,7 @@ static void other_orders(lines *l, const char *preset, const mx_spec *own) {
     }
 }
 
-/* A few rows of one block each, of ties, boundaries and specials: readable, and enough to tell most rules apart. */
+/* A few rows of one block each, with ties, boundaries and special values: readable, and enough to distinguish most rules. */
 static void vector_file(const char *path, const char *preset, const mx_spec *spec) {
   static const suite from[] = {SUITE_RANDOM, SUITE_TIES, SUITE_BOUNDARY, SUITE_SPECIAL};
   size_t br, bc;
@@ -121,7 +121,7 @@ static void vector_file(const char *path, const char *preset, const mx_spec *spe
   mx_error err;
   mx_spec_print(text, sizeof text, spec, 1);
   static const char *const later[] = {" had.signs=0", " scale.margin=0", " eden.group=0", " hif4.ties=half_up"};
-  for (size_t i = 0; i < sizeof later / sizeof *later; i++) { /* keys younger than the vectors, which stay as they were */
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++) { /* keys that are newer than the vectors, whose text stays as it was */
     char *at = strstr(text, later[i]);
     if (at) memmove(at, at + strlen(later[i]), strlen(at + strlen(later[i])) + 1);
   }

@@ -1,9 +1,9 @@
-/* Holds the kernels of this machine to golden/HASHES, which ref/ wrote, float32 functions and products to tests/lib/math_digests.h, and then
- * operation by operation to the scalar code.
+/* Compares the kernels of this machine with golden/HASHES, which ref/ wrote, float32 functions and products with tests/lib/math_digests.h, and
+ * then every operation with the scalar code.
  *
- *   isa_digests HASHES     compares every `quantize`, `dequantize` and `dequantize:ORDER` line of it; 1 if one differs or is missing
+ *   isa_digests HASHES     compares all its `quantize`, `dequantize` and `dequantize:ORDER` lines; 1 if one differs or is missing
  *
- * No library but the C library (the digest is xxhash's header): the same program runs natively and, cross-compiled, under an emulator. */
+ * It needs no library but the C library (the digest is in xxhash's header), so that it runs natively and, cross-compiled, under an emulator. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

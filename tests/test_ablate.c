@@ -1,4 +1,4 @@
-/* Tests the ablation of tensors: each figure against a case worked by hand. */
+/* Tests each figure of the ablation of tensors against a case worked by hand. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ START_TEST(nan_and_inf_are_counted) {
 }
 END_TEST
 
-/* The shortcut over values that became 0 (a relative error of 1 each) gives the largest of all divisions. */
+/* Values that became 0 have a relative error of 1 and take a shortcut, which must give the largest of all quotients. */
 START_TEST(largest_relative_error) {
   const struct {
     float x[6], y[6];
@@ -56,7 +56,7 @@ START_TEST(largest_relative_error) {
   } cases[] = {{{4, 3, -2, 1, 0, 5}, {4, 2, -2, 1, 0, 5}, 1.0 / 3}, /* none became 0 */
                {{4, 3, -2, 1, 0, 5}, {4, 2, -2, 0, 0, 5}, 1},       /* one did */
                {{4, 3, -2, 1, 0, 5}, {4, 2, 1, 0, 0, 5}, 1.5},      /* a sign is lost */
-               {{4, 3, -2, 1, 0, 5}, {4, 2, -2, 0, 7, 5}, 1},       /* of 0 there is no relative error */
+               {{4, 3, -2, 1, 0, 5}, {4, 2, -2, 0, 7, 5}, 1},       /* 0 has no relative error */
                {{4, 3, -2, 1, 0, 5}, {4, 9, -2, 0, 0, 5}, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mx_error_sums s = {0};
@@ -93,7 +93,8 @@ START_TEST(same_sums_for_any_threads) {
 }
 END_TEST
 
-/* Vectors and plain code: the same bits, for every length of a tail, for NaN, Inf, values that became 0 or changed sign, and none of these. */
+/* Vectors and plain code give the same bits for every length of a tail, with NaN, Inf, values that became 0 or changed sign, and without
+ * them. */
 START_TEST(same_sums_for_any_isa) {
   enum { N = MX_PIECE + 61 };
   static float x[N], y[N];
@@ -114,7 +115,7 @@ START_TEST(same_sums_for_any_isa) {
       mx_error_sums_add(&slow, x, y, n, 1);
       ck_assert_mem_eq(&fast, &slow, sizeof fast);
       memset(&slow, 0, sizeof slow);
-      mx_error_sums_add(&slow, x, y, n - MX_PIECE, 1); /* a tail alone */
+      mx_error_sums_add(&slow, x, y, n - MX_PIECE, 1); /* only a tail */
       memset(&fast, 0, sizeof fast);
       unsetenv("MXGOLD_ISA_OFF");
       mx_error_sums_add(&fast, x, y, n - MX_PIECE, 1);
@@ -124,7 +125,8 @@ START_TEST(same_sums_for_any_isa) {
 }
 END_TEST
 
-/* amax 7 under the floor rule: scale 1; 7 saturates to 6, .2 underflows, 0 stays. Codes 7, 0, 0, 1 (.5), 15 (-6), and 27 zeros of the fill. */
+/* amax 7 under the floor rule gives scale 1; 7 saturates to 6, .2 underflows, 0 stays. Codes are 7, 0, 0, 1 (.5), 15 (-6), and 27 zeros that
+ * fill up. */
 START_TEST(counts_by_hand) {
   float x[32] = {7, 0.2f, 0, 0.5f, -6};
   const mx_spec s = {0};
@@ -149,8 +151,9 @@ START_TEST(counts_by_hand) {
 }
 END_TEST
 
-/* Largest value 4 * 448 * 6: the tensor scale is 4. Blocks of largest value 4 * 448 * 6 and 4 * 6 store 448 and 1, and multiply by 1792 and 4.
- * In the encode form a block of largest value 3 stores 6 / 3 and multiplies by 1/2. Without a tensor scale stored scales are what multiplies. */
+/* With a largest value of 4 * 448 * 6 the tensor scale is 4. Blocks whose largest values are 4 * 448 * 6 and 4 * 6 store 448 and 1, and
+ * multiply by 1792 and 4. In the encode form a block whose largest value is 3 stores 6 / 3 and multiplies by 1/2. Without a tensor scale a
+ * block multiplies by its stored scale. */
 START_TEST(factors_by_hand) {
   const mx_spec nv = spec_of("scale=e4m3 block=1x16 scale.rule=value tensor.norm=nv"),
                 encode = spec_of("scale=e4m3 block=1x16 scale.rule=value scale.form=encode");
@@ -170,7 +173,8 @@ START_TEST(factors_by_hand) {
 }
 END_TEST
 
-/* Codes are counted as they lie, in vectors where there are some: the same as one by one, for every order of nibbles, width and tail. */
+/* Codes are counted in place, by vectors if there are any, with the same result as one at a time, for every order of nibbles, width and
+ * tail. */
 START_TEST(counts_one_by_one) {
   static const char *const keys[] = {"",
                                      "nibble=high_first",
@@ -190,7 +194,7 @@ START_TEST(counts_one_by_one) {
       const mx_format *f = mx_elem_format(s.elem);
       mx_tensor t;
       mx_data_fill(x, ROWS, cols, &d, cols);
-      for (size_t i = 0; i < 32 && i < cols; i++) x[i] *= 0x1p-140f; /* a scale at its end, values that became 0 */
+      for (size_t i = 0; i < 32 && i < cols; i++) x[i] *= 0x1p-140f; /* the smallest scale, and values that became 0 */
       if (s.elem_prescale == 0) x[cols - 1] = 0;
       ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, cols, &s), MX_OK);
       ck_assert_int_eq(mx_quantize(&t, x, ROWS, cols, cols, &s, NULL, NULL), MX_OK);
@@ -224,12 +228,12 @@ START_TEST(bits_by_hand) {
   ck_assert(mx_bits_per_value(&nv, 64, 64) == 4.5 + 32.0 / 4096);
   ck_assert(mx_bits_per_value(&two, 64, 64) == 4 + 8.0 / 256);
   ck_assert(mx_bits_per_value(&none, 3, 5) == 32);
-  ck_assert(mx_bits_per_value(&odd, 1, 48) == (64 * 4 + 2 * 8) / 48.0); /* the fill of the second block is stored */
+  ck_assert(mx_bits_per_value(&odd, 1, 48) == (64 * 4 + 2 * 8) / 48.0); /* what fills up the second block is stored too */
   ck_assert(mx_bits_per_value(&hif4, 8, 64) == 4.5);
 }
 END_TEST
 
-/* Rotating there and back: without quantisation nothing but rounding changes, with fresh signs too. */
+/* Without quantisation, rotating there and back changes only roundings, also with fresh signs. */
 START_TEST(rotation_is_undone) {
   enum { N = 4 * 64 };
   float x[N], y[N];
@@ -247,7 +251,7 @@ START_TEST(rotation_is_undone) {
 }
 END_TEST
 
-/* A scale that became 0 gives back zeros: that is underflow, whatever the codes say, and no saturation. */
+/* A scale that became 0 gives zeros, which is underflow and not saturation, whatever the codes are. */
 START_TEST(zero_scales_do_not_saturate) {
   float x[32];
   for (int i = 0; i < 32; i++) x[i] = 1e-6f;
@@ -286,7 +290,7 @@ START_TEST(in_place) {
 }
 END_TEST
 
-/* .3 of a step up: RTN has the whole error as bias; SR, whose mean is x, has next to none, at a larger error. */
+/* Values .3 of a step above a code: the whole error of RTN is bias; SR, whose mean is x, has almost none, but a larger error. */
 START_TEST(bias_of_stochastic_rounding) {
   enum { N = 64 * 32 };
   static float x[N];
@@ -304,7 +308,7 @@ START_TEST(bias_of_stochastic_rounding) {
 }
 END_TEST
 
-/* Repeats of neighbouring seeds are other repeats; the first is the seed's own, so that it is what quantising with that seed gives. */
+/* Neighbouring seeds share no repeats; the first repeat uses the seed itself, so that it is what quantising with that seed gives. */
 START_TEST(repeats_have_seeds_of_their_own) {
   enum { SEEDS = 16, REPEATS = 16, N = 4 * 32 };
   uint64_t all[SEEDS * REPEATS];
@@ -314,7 +318,7 @@ START_TEST(repeats_have_seeds_of_their_own) {
     for (size_t k = 0; k < i; k++) ck_assert_uint_ne(all[i], all[k]);
   ck_assert_uint_eq(mx_repeat_seed(5, 0), 5);
   ck_assert_uint_eq(mx_repeat_seed(5, 3), (uint64_t)mx_random(5, 4, 7) << 32 | mx_random(5, 4, 6));
-  /* Sums of two repeats are those of the two seeds; so are those of a product. */
+  /* The sums over two repeats are those over the two seeds, and so are those of a product. */
   float x[N], w[N];
   const mx_data d = {.kind = MX_DATA_GAUSSIAN};
   mx_data_fill(x, 4, 32, &d, 1);
@@ -339,7 +343,7 @@ START_TEST(repeats_have_seeds_of_their_own) {
 }
 END_TEST
 
-/* Two by three tiles of 16 x 16 in 24 x 48: six scales, though each stands on every row of its tile. */
+/* Two by three tiles of 16 x 16 in 24 x 48 have six scales, although each is stored for every row of its tile. */
 START_TEST(scales_of_tiles_count_once) {
   static float x[24 * 48];
   for (int i = 0; i < 24 * 48; i++) x[i] = 6;
@@ -351,7 +355,7 @@ START_TEST(scales_of_tiles_count_once) {
 }
 END_TEST
 
-/* A unit's error has what is spoiled with its own size: 31 ones beside a NaN; the rest comes back as it was. */
+/* Spoiled values count in a unit's error with their own size: 31 ones beside a NaN; the others come back unchanged. */
 START_TEST(spoiled_units) {
   float x[128];
   double unit[2];
@@ -377,7 +381,7 @@ START_TEST(units_cover_the_tensor) {
 }
 END_TEST
 
-/* Every recipe's six specs are possible, and a layer can be measured under them; NVIDIA's are as its paper has them. */
+/* The six specs of every recipe are valid, and a layer can be measured under them; NVIDIA's are those of its paper. */
 START_TEST(recipes) {
   enum { N = 128 }; /* a whole tile of the largest rotation */
   static float x[N * N], w[N * N], dy[N * N];
@@ -425,7 +429,7 @@ START_TEST(occ_by_hand) {
   ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.999, MX_OCC_SYMMETRIC), MX_OK);
   ck_assert_uint_eq(n, 0); /* floor(.001 * 999) is 0: both ends stay */
   ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.99, MX_OCC_SYMMETRIC), MX_OK);
-  ck_assert_uint_eq(n, 18); /* index 9 and 990: nine to either side */
+  ck_assert_uint_eq(n, 18); /* indices 9 and 990: nine on either side */
   for (int i = 0; i < N; i++) ck_assert(c[i] + r[i] == x[i] && c[i] >= 9 && c[i] <= 990);
   ck_assert_int_eq(mx_occ(c, r, &n, x, N, 0.999, MX_OCC_MSAMP), MX_OK);
   ck_assert_uint_eq(n, 1); /* the largest is never clamped: TECHNIQUES A21 */
@@ -433,7 +437,8 @@ START_TEST(occ_by_hand) {
 }
 END_TEST
 
-/* What is cut off is rounded to binary32: exactly within a factor of two of the clamp, by half a unit of itself beyond; so the sum is not always x. */
+/* What is cut off is rounded to binary32: it is exact within a factor of two of the clamp, and beyond has an error of up to half a unit, so
+ * the sum is not always x. */
 START_TEST(occ_in_binary32) {
   enum { N = 4096 };
   static float x[N], c[N], r[N];
@@ -463,13 +468,12 @@ START_TEST(occ_in_binary32) {
     }
   }
   ck_assert_uint_eq(cut, n);
-  ck_assert_uint_eq(n, 2 * 409 - 1); /* floor(.1 * 4095) of either end, but for the NaN, which is the last */
+  ck_assert_uint_eq(n, 2 * 409 - 1); /* floor(.1 * 4095) at either end, except for the NaN, which is last */
   ck_assert(off > 0 && near > 0);
 }
 END_TEST
 
-/* k = 2 has slopes that a hand can compute: 1 / (2 sqrt|r|). Of e2m1 between 2 and 3: r of 2.125 is -.75, of 2.98 is .96. */
-/* TECHNIQUES 2.4, worked by hand: s* = 2.5 / 6, the scale .5; 5 is a tie and becomes 4. */
+/* TECHNIQUES 2.4, worked by hand: s* = 2.5 / 6 and the scale is .5; 5 is a tie and becomes 4. */
 START_TEST(error_terms_by_hand) {
   static const float x[5] = {.7f, -1.9f, .3f, 2.5f, .09f}, y[5] = {.75f, -2, .25f, 2, 0}, bad[5] = {.7f, NAN, 0, 0, 0};
   mx_spec spec = {0};
@@ -491,7 +495,8 @@ START_TEST(error_terms_by_hand) {
 }
 END_TEST
 
-/* Fractions of the error on N(0,1) as TECHNIQUES 2.4 has them: RCEIL never lies below the ideal scale, so its fifth term is 0; the floor rule does. */
+/* The shares of the error on N(0,1) given in TECHNIQUES 2.4: RCEIL never gives less than the ideal scale, so its fifth term is 0; the floor
+ * rule does. */
 START_TEST(error_terms_of_normal_numbers) {
   enum { ROWS = 512, COLS = 512 };
   static float x[ROWS * COLS], y[ROWS * COLS];
@@ -518,13 +523,14 @@ START_TEST(error_terms_of_normal_numbers) {
 }
 END_TEST
 
+/* k = 2 has slopes that can be computed by hand, 1 / (2 sqrt|r|). In e2m1 between 2 and 3, r of 2.125 is -.75 and r of 2.98 is .96. */
 START_TEST(dge_by_hand) {
   const mx_format *f = mx_format_find("e2m1");
   ck_assert_double_eq_tol(mx_dge(f, 2.125, 2, 9), 0.57735026918962576, 1e-14);
   ck_assert_double_eq_tol(mx_dge(f, -2.98, 2, 9), 1 / (2 * sqrt(0.96)), 1e-14);
   ck_assert(mx_dge(f, 2.5, 2, 9) == 9);
   ck_assert(mx_dge(f, 2.5 + 1e-6, 5, 3) == 3);
-  for (int i = 0; i < 8; i++) ck_assert(mx_dge(f, (double[]){0, .5, 1, 1.5, 2, 3, 4, 6}[i], 5, 3) == 0.2); /* the format's values */
+  for (int i = 0; i < 8; i++) ck_assert(mx_dge(f, (double[]){0, .5, 1, 1.5, 2, 3, 4, 6}[i], 5, 3) == 0.2); /* at the values of the format */
   ck_assert(mx_dge(f, 1e9, 5, 3) == 0.2 && mx_dge(f, -INFINITY, 5, 3) == 0.2);
   ck_assert(mx_dge(f, 0.25, 5, 3) == 3);
   ck_assert(isnan(mx_dge(f, NAN, 5, 3)));

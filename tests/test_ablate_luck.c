@@ -1,4 +1,4 @@
-/* Tests generated data, the bootstrap that says what is more than luck, and the logarithm under both. */
+/* Tests generated data, the bootstrap that says what is more than luck, and the logarithm that both use. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ START_TEST(generators) {
   float *x = malloc(N * sizeof *x);
   const struct {
     const char *text;
-    double variance, fourth; /* of the distribution; fourth 0: not tested */
+    double variance, fourth; /* moments of the distribution; fourth 0: not tested */
   } kinds[] = {{"gaussian", 1, 3},           {"uniform", 1.0 / 3, 0.2}, {"laplace", 2, 24},
                {"student:64", 64.0 / 62, 0}, {"outliers:0:5", 1, 3},    {"rows:0", 1, 3}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -37,7 +37,7 @@ START_TEST(generators) {
 }
 END_TEST
 
-/* The first numbers of a seed never change: each rounded to binary32 from AS 241 of Philox words 0 to 3 of stream 3. */
+/* The first numbers of a seed never change: each is AS 241 of Philox words 0 to 3 of stream 3, rounded to binary32. */
 START_TEST(generator_bits) {
   float x[4], again[2];
   const mx_data d = {.kind = MX_DATA_GAUSSIAN};
@@ -71,7 +71,7 @@ START_TEST(bootstrap) {
   double a[100], b[100], c[100];
   for (int i = 0; i < 100; i++) {
     a[i] = 1 + i % 7;
-    b[i] = 2 * a[i];                        /* every block twice as bad: 3.01 dB, no doubt about it */
+    b[i] = 2 * a[i];                        /* every block is twice as bad: 3.01 dB without any doubt */
     c[i] = i % 2 ? a[i] * 1.5 : a[i] / 1.5; /* better as often as worse */
   }
   mx_interval same, twice, luck;
@@ -87,15 +87,16 @@ START_TEST(bootstrap) {
   ck_assert(isinf(none.at) && none.at > 0);
   ck_assert(luck.low < luck.at && luck.at < luck.high && luck.high - luck.low > 0.3);
   ck_assert_double_eq_tol(luck.high - luck.at, luck.at - luck.low, 1e-12);
-  /* Nearly all of the error in one unit: a resample without it (one in e) shows another difference by far, and is surer of it: nothing is known. */
+  /* Nearly all of the error is in one unit. A resample without it (one in e) shows a very different result with a smaller standard error, so
+   * nothing is known. */
   for (int i = 0; i < 100; i++) b[i] = a[i] = 1 + 0.01 * (i % 7);
   a[0] = 10000;
   b[0] = 20000;
   mx_interval lone;
   ck_assert_int_eq(mx_bootstrap_db(&lone, a, b, 100, 0, 1), MX_OK);
   ck_assert(lone.at > 2.9 && lone.low < 0 && lone.high > 6);
-  /* Two units, by hand: ln(b/a) of the sample is ln(3/2), its standard error sqrt(2 * ((1/3 - 1/2)^2 + (2/3 - 1/2)^2)) = 1/3. A resample of one unit
-   * twice has no error of its own and is off: the interval is without end. */
+  /* Two units, by hand: ln(b/a) of the sample is ln(3/2), its standard error sqrt(2 * ((1/3 - 1/2)^2 + (2/3 - 1/2)^2)) = 1/3. A resample
+   * that takes one unit twice has a standard error of 0 and another result, so the interval is unbounded. */
   const double two_a[2] = {1, 1}, two_b[2] = {1, 2};
   mx_interval two;
   ck_assert_int_eq(mx_bootstrap_db(&two, two_a, two_b, 2, 0, 1), MX_OK);
@@ -104,8 +105,9 @@ START_TEST(bootstrap) {
 }
 END_TEST
 
-/* A NaN spoils one unit of 64 in both, which then holds nearly all of the error of a; b is twice as bad in every other unit. Every resample says that b is
- * worse, by no more than 3.01 dB; c lost all. The studentised interval would hold 0, since a resample without that unit is surer of itself by far. */
+/* A NaN spoils one unit of 64 in both, which then has nearly all of the error of a; b is twice as bad in every other unit. Every resample
+ * says that b is worse by at most 3.01 dB; c lost everything. A studentised interval would contain 0, since a resample without that unit has
+ * a far smaller standard error. */
 START_TEST(bootstrap_of_spoiled_units) {
   enum { N = 64 };
   double a[N], b[N], c[N];
@@ -123,7 +125,7 @@ START_TEST(bootstrap_of_spoiled_units) {
   ck_assert(plain[1].low < 0 && plain[2].low < 0);
   ck_assert(by_rank[0].low == 0 && by_rank[0].at == 0 && by_rank[0].high == 0);
   ck_assert(by_rank[1].at == plain[1].at && by_rank[1].low > 0.03 && by_rank[1].low < by_rank[1].at);
-  ck_assert_double_eq_tol(by_rank[1].high, 3.0102999566398120, 1e-12); /* a third of the resamples lacks unit 9 */
+  ck_assert_double_eq_tol(by_rank[1].high, 3.0102999566398120, 1e-12); /* a third of the resamples do not have unit 9 */
   ck_assert(by_rank[2].low > 10 && by_rank[2].low < by_rank[2].at && by_rank[2].high > by_rank[2].at);
 }
 END_TEST
@@ -133,7 +135,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* 95 %: of 400 resamples of ten units, drawn and sorted here, the 381st distance in their own standard errors, times that of the sample. */
+/* The 95 % interval is the 381st of 400 distances, each in the standard error of its own resample of ten units, times the standard error of
+ * the sample; the resamples are drawn and sorted here. */
 START_TEST(bootstrap_covers_95_percent) {
   enum { N = 10, DRAWS = 400 };
   double a[N], b[N], t[DRAWS], ratio[DRAWS], error = 0, at = 0;
@@ -141,7 +144,7 @@ START_TEST(bootstrap_covers_95_percent) {
     a[i] = 1 + 0.1 * i;
     b[i] = 2 + 0.3 * (i * 7 % N);
   }
-  for (int r = -1; r < DRAWS; r++) { /* -1: the sample */
+  for (int r = -1; r < DRAWS; r++) { /* -1 is the sample itself */
     double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
     for (int i = 0; i < N; i++) {
       const size_t j = r < 0 ? (size_t)i : (size_t)((uint64_t)mx_random(1, MX_STREAM_DATA, (uint64_t)(r * N + i)) * N >> 32);
@@ -166,8 +169,8 @@ START_TEST(bootstrap_covers_95_percent) {
 }
 END_TEST
 
-/* A pair's interval is of its two columns alone, whatever else is compared with what: to the bit that of the two by themselves. 300 pairs are more than are
- * drawn for at once. */
+/* The interval of a pair depends only on its two columns, whatever else is compared: it has the bits that the two give by themselves. 300
+ * pairs are more than are drawn for at once. */
 START_TEST(bootstrap_of_pairs) {
   enum { N = 67, COLUMNS = 5, PAIRS = 300 };
   double room[COLUMNS][N];

@@ -1,4 +1,4 @@
-/* Tests the ablation of products: each figure against a case worked by hand, and a loop over every term. */
+/* Tests each figure of the ablation of products against a case worked by hand, and against a loop over every term. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ START_TEST(product_by_hand) {
 }
 END_TEST
 
-/* Each dot is one chain with k ascending, whatever the ISA, the threads, and where tiles and blocks of k end; magnitudes from 2^-149 to 2^127, so that
- * any other order rounds otherwise. */
+/* Each dot is one chain with k ascending, whatever the ISA, the threads, and the ends of tiles and blocks of k. Magnitudes reach from 2^-149
+ * to 2^127, so that any other order would round differently. */
 START_TEST(product_one_by_one) {
   static const size_t shapes[][3] = {{1, 1, 1}, {8, 24, 256}, {9, 25, 257}, {70, 49, 513}, {7, 3, 1000}, {65, 1, 0}, {3, 130, 31}};
   static const char *const off[] = {NULL, "avx512", "all"};
@@ -69,7 +69,7 @@ START_TEST(product_one_by_one) {
 }
 END_TEST
 
-/* One block each. X = [7 0...] saturates to 6 under the floor rule, W = [1 0...] is exact: the product loses 1/7 through X alone. */
+/* One block each: X = [7 0...] saturates to 6 under the floor rule and W = [1 0...] is exact, so the product loses 1/7 through X alone. */
 START_TEST(split_by_hand) {
   const float x[32] = {7}, w[32] = {1};
   const mx_spec s = {0};
@@ -86,7 +86,8 @@ START_TEST(split_by_hand) {
 }
 END_TEST
 
-/* Rotations cancel in the product, and a prescale is divided out of it; models agree with the product of dequantised values to binary32. */
+/* Rotations cancel in the product, and a prescale is divided out of it; models agree with the product of dequantised values up to binary32's
+ * precision. */
 START_TEST(split_under_models) {
   enum { M = 8, N = 6, K = 128 };
   float x[M * K], w[N * K];
@@ -108,7 +109,7 @@ START_TEST(split_under_models) {
 }
 END_TEST
 
-/* Block axes (T12): one huge row of W. Q2, along I, keeps the other rows exact; Q4, along O, drowns them. */
+/* Block axes (T12), with one huge row of W: Q2, along I, keeps the other rows exact; Q4, along O, rounds them all to zero. */
 START_TEST(six_block_axes) {
   enum { T = 32, I = 32, O = 32 };
   static float x[T * I], w[O * I], dy[T * O];
@@ -136,7 +137,8 @@ static void hear(void *self, double share) {
   h->n++;
 }
 
-/* After every product: three exact ones, of each repeat three in binary64 and one under the model; 1 at the end. */
+/* Progress is reported after every product: three exact ones, and for each repeat three in binary64 and one under the model; it is 1 at the
+ * end. */
 START_TEST(progress_of_products) {
   float x[32 * 32], w[32 * 32], dy[32 * 32];
   const mx_data d = {.kind = MX_DATA_GAUSSIAN};
@@ -156,9 +158,10 @@ START_TEST(progress_of_products) {
 }
 END_TEST
 
-/* Stochastic rounding between two values has the mean x; what lies beyond the largest value of its block becomes that. So E[y] is x clamped at six times the
- * scale 2^(floor(log2 max) - 2) of its block, to the bit of no repeat, and the bias of the tensor and of its product with exact weights is known. 95 % of
- * intervals hold it: of 40, fewer than 33 do once in 3000 times, and no fewer should for a product whose values are not independent. */
+/* Stochastic rounding between two values has the mean x, and what lies beyond the largest value of its block becomes that value. So E[y] is
+ * x clamped at six times the scale 2^(floor(log2 max) - 2) of its block, and the bias of the tensor and of its product with exact weights is
+ * known. 95 % of intervals contain it: fewer than 33 of 40 do so only once in 3000 times, and this should also hold for a product, whose
+ * values are not independent. */
 START_TEST(intervals_of_bias_hold_it) {
   enum { M = 24, N = 32, K = 64, SEEDS = 40, BLOCK = 32 };
   float x[M * K], w[N * K], mean[M * K];

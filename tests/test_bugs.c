@@ -1,6 +1,6 @@
-/* Tests kernels that follow no spec: each bug of tests/lib/broken.h over each of its presets is named and gives every byte; kernels without a bug
- * are not blamed. make check runs every sixth bug, over one of its presets, and one preset in forty; CHECK_ALL all of them. BUGS_TABLE=1 prints the
- * table of docs/notes/VERIFY.md (make mutants). */
+/* Tests kernels that follow no spec: each bug of tests/lib/broken.h over each of its presets is named and gives every byte, and kernels
+ * without a bug are not blamed. make check runs every sixth bug, over one of its presets, and one preset in forty; CHECK_ALL runs all of
+ * them. BUGS_TABLE=1 prints the table of docs/notes/VERIFY.md (make mutants). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "lib/kernels.h"
 #include "lib/run.h"
 
-enum { SHARE = 6 };     /* make check runs one bug in so many */
-enum { ENOUGH = 2000 }; /* for each: a busy machine must not change what is found */
+enum { SHARE = 6 };     /* make check runs one bug in this many */
+enum { ENOUGH = 2000 }; /* seconds for each, so that a busy machine does not change what is found */
 
 static double seconds(void) {
   struct timespec t;
@@ -20,7 +20,7 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The hand-written kernel without a bug is the preset. */
+/* The hand-written kernel without a bug does what the preset does. */
 START_TEST(no_bug) {
   for (const char *base = broken_rows[BROKEN_NONE].bases; *base; base++) {
     mx_sample s;
@@ -75,7 +75,7 @@ START_TEST(every_bug) {
 }
 END_TEST
 
-/* Presets are not blamed for anything, nor is chance. */
+/* Neither presets nor stochastic rounding are blamed for anything. */
 START_TEST(no_alarm) {
   size_t runs = 0;
   for (size_t i = 0; i < mx_preset_count(); i += run_whole() ? 1 : 40) {

@@ -9,7 +9,7 @@
 #include "lib/run.h"
 #include "mxgold/mxgold.h"
 
-/* One array: what to ask of the encoder, and the bytes that the library gave. */
+/* One array: the settings of the encoder, and the bytes that the library gave. */
 typedef struct cast {
   char format[16], round[8], overflow[16], mode[16];
   int scale_exp, scale_is_nan, n_bits; /* n_bits 0: no random integers */
@@ -104,7 +104,7 @@ START_TEST(every_array) {
   const mx_array *x, *bits = NULL;
   size_t n_arrays = 0;
   snprintf(path, sizeof path, "%s/%s.safetensors", getenv("PEERS") ? getenv("PEERS") : "tests/peers", l->file);
-  if (getenv("PEERS") && access(path, R_OK)) return; /* `make peers` runs the libraries that are to be had */
+  if (getenv("PEERS") && access(path, R_OK)) return; /* `make peers` runs only the libraries that are installed */
   ck_assert_int_eq(mx_file_open(&file, path, NULL), MX_OK);
   snprintf(name, sizeof name, "%sx", l->prefix);
   ck_assert_int_eq(mx_file_find(&x, file, name, NULL), MX_OK);
@@ -125,7 +125,7 @@ START_TEST(every_array) {
 }
 END_TEST
 
-/* Every row of encoders.def: keys that exist, a format that encode takes. */
+/* Every row of encoders.def has keys that exist and a format that encode takes. */
 START_TEST(rows) {
   const mx_encoder_row *r;
   for (size_t i = 0; (r = mx_encoder_row_at(i)); i++) {
@@ -141,7 +141,7 @@ START_TEST(rows) {
 }
 END_TEST
 
-/* What the stored inputs do not ask: unsigned formats without a preset, refused NaN, Philox by index whatever the pieces. */
+/* What the stored inputs do not cover: unsigned formats without a preset, refused NaN, and Philox by index whatever the pieces. */
 START_TEST(unsigned_formats) {
   const mx_encoding ieee = {.overflow = MX_OVERFLOW_IEEE};
   mx_encoder e = {.format = mx_format_find("ue5m3"), .how = ieee};

@@ -1,4 +1,5 @@
-/* Tests single values: mx_encode and mx_decode against ref/, for every format, rounding, overflow and NaN choice; stochastic rounding in every mode. */
+/* Tests mx_encode and mx_decode of single values against ref/, for every format, rounding, overflow and NaN choice, and stochastic rounding
+ * in every mode. */
 #include <check.h>
 #include <dirent.h>
 #include <math.h>
@@ -17,7 +18,7 @@ static const mx_format *format_at(int i) { return i < MX_ELEM_COUNT ? mx_elem_fo
 static const mx_format *ref_format_at(int i) { return i < MX_ELEM_COUNT ? ref_elem_format(i) : ref_scale_format(i - MX_ELEM_COUNT); }
 enum { N_FORMATS = MX_ELEM_COUNT + MX_SCALE_COUNT };
 
-/* Both formats take part in `make exhaustive`; here are values that floats do not reach, too. */
+/* These formats take part in `make exhaustive` too; here there are also values that no float has. */
 static int is_code(const mx_format *f) { return f->kind != MX_KIND_NONE && f->bits <= 16; }
 
 static void same(const mx_format *f, const mx_format *r, double x, const mx_encoding *how, uint32_t random) {
@@ -26,13 +27,13 @@ static void same(const mx_format *f, const mx_format *r, double x, const mx_enco
                 how->round, how->overflow, how->nan, how->sr_mode, how->sr_bits, random, x, (unsigned long long)got, (unsigned long long)want);
 }
 
-/* Values of all codes, their midpoints, a quarter on each side, and a unit in the last place of binary32 and of binary64 around each; and the sums
- * that rounding twice gets wrong. */
+/* The values of all codes, their midpoints, points a quarter of a step from those, and neighbours of all these in binary32 and binary64; and
+ * the numbers that rounding twice gets wrong. */
 static size_t points(double *out, const mx_format *f) {
   size_t n = 0;
   const uint32_t codes = f->bits > 8 ? 600 : 1u << f->bits;
   for (uint32_t c = 0; c < codes; c++) {
-    const double unsigned_too = !f->sign_bits && c % 3 == 0 ? -1 : 1; /* their sign is dropped, before rounding */
+    const double unsigned_too = !f->sign_bits && c % 3 == 0 ? -1 : 1; /* the sign is dropped before rounding */
     const double a = unsigned_too * mx_decode(f, c), b = unsigned_too * mx_decode(f, (c + 1) & (codes - 1));
     if (!isfinite(a)) continue;
     const double middle = isfinite(b) ? a / 2 + b / 2 : a * 1.0625, at[] = {a, middle, a / 2 + middle / 2, middle / 2 + b / 2};
@@ -65,14 +66,14 @@ START_TEST(every_rounding_overflow_and_nan) {
         const mx_encoding how = {.round = round, .overflow = overflow, .nan = nan, .nan_code = 1};
         for (size_t i = 0; i < n; i++) {
           const int twice = round == MX_ROUND_RNA_F32 || round == MX_ROUND_RNE_F32;
-          same(f, r, twice ? (double)(float)x[i] : x[i], &how, 0); /* the two are defined on binary32 */
+          same(f, r, twice ? (double)(float)x[i] : x[i], &how, 0); /* these roundings are defined on binary32 */
         }
       }
   free(x);
 }
 END_TEST
 
-/* All random integers of up to six bits at all points, and some of more bits. */
+/* All random integers of up to six bits at all points, and some with more bits. */
 START_TEST(stochastic_in_every_mode) {
   const mx_format *f = format_at(_i), *r = ref_format_at(_i);
   if (!is_code(f) || f->bits > 8) return;
@@ -99,8 +100,7 @@ START_TEST(every_code_decodes_alike) {
 }
 END_TEST
 
-/* mx_encoder_run takes arrays to the vector kernels where it can: each preset of each format, and keys that it must not overlook. */
-/* Whole numbers of matrix units, signed and not: arrays as single values, values as the reference. */
+/* Whole numbers of matrix units, signed and unsigned: arrays give the same as single values, and those the same as the reference. */
 START_TEST(whole_numbers) {
   static const char *const names[] = {"u8", "s8", "u4", "s4"};
   enum { N = 2048 };
@@ -122,6 +122,7 @@ START_TEST(whole_numbers) {
 }
 END_TEST
 
+/* mx_encoder_run passes arrays to the vector kernels if it can, for each preset of each format, and must not overlook any key. */
 START_TEST(arrays_of_an_encoder_are_its_single_values) {
   enum { N = 3000 };
   const char *keys[] = {"",
@@ -149,7 +150,7 @@ START_TEST(arrays_of_an_encoder_are_its_single_values) {
       ck_assert(!mx_encoder_format(&format, name, NULL) && !mx_encoder_keys(&spec, preset, name, NULL));
       if (k < sizeof keys / sizeof *keys && mx_spec_parse(&spec, keys[k], NULL)) continue;
       if (mx_encoder_init(&e, format, &spec, NULL)) continue;
-      if (e.how.nan == MX_ELEM_NAN_ERROR) e.how.nan = MX_ELEM_NAN_SIGNMAX; /* there are some */
+      if (e.how.nan == MX_ELEM_NAN_ERROR) e.how.nan = MX_ELEM_NAN_SIGNMAX; /* the data have NaN */
       if (k == sizeof keys / sizeof *keys) e.scale_exp = 3;
       if (k > sizeof keys / sizeof *keys) e.scale_is_nan = 1;
       ck_assert(!mx_encoder_run(codes, x, 11, N, &e, NULL, &refused));
@@ -192,7 +193,8 @@ START_TEST(little_work_starts_no_thread) {
 }
 END_TEST
 
-/* Rows of every kind of value, among them Inf and NaN: back in place and elsewhere, under each kind of signs and each size, as the reference has it. */
+/* Rotates rows of every kind of value, including Inf and NaN, back in place and into another buffer, with each kind of signs and each size,
+ * as the reference does. */
 START_TEST(hadamard_back_is_the_references) {
   enum { ROWS = 3, COLS = 2048, LD = COLS + 5 };
   static float x[ROWS * LD], want[ROWS * LD], y[ROWS * LD];
@@ -216,9 +218,9 @@ START_TEST(hadamard_back_is_the_references) {
 }
 END_TEST
 
-/* Lines of golden/HASHES, which ref/ wrote, that hold these very bytes. */
+/* The text of golden/HASHES, which ref/ wrote. */
 typedef struct hashes {
-  char text[1 << 20]; /* more than the file has */
+  char text[1 << 20]; /* more than the file needs */
   size_t held;
 } hashes;
 
@@ -243,7 +245,7 @@ START_TEST(golden_lines_of_single_operations) {
 }
 END_TEST
 
-/* Every upper half of a binary32, under lower halves around each place where bfloat16 and binary16 round. */
+/* Every upper half of a binary32, with lower halves around each place where bfloat16 and binary16 round. */
 START_TEST(checkpoint_dtypes_round_as_encode) {
   static const uint16_t lower[] = {0,      1,      0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001,
                                    0x7FFF, 0x8000, 0x8001, 0xEFFF, 0xF000, 0xF001, 0xFFFF};
@@ -261,7 +263,7 @@ START_TEST(checkpoint_dtypes_round_as_encode) {
         ck_assert(mx_format_is_nan(b, bf16[i] & 0x7FFF) && mx_format_is_nan(h, f16[i] & 0x7FFF));
         continue;
       }
-      if (isinf(x[i])) { /* stays one */
+      if (isinf(x[i])) { /* it stays Inf */
         ck_assert_uint_eq(bf16[i] & 0x7FFF, b->inf_code);
         ck_assert_uint_eq(f16[i] & 0x7FFF, h->inf_code);
         continue;

@@ -1,5 +1,5 @@
-/* Tests corner cases of odd keys together, once found by chance as two opinions about one block: the bytes typed by hand from SPEC 3, the reference
- * model, and the library on every ISA. */
+/* Tests corner cases of unusual keys together, which were found when two implementations disagreed about a block: the bytes typed by hand
+ * from SPEC 3 against the reference model and the library on every ISA. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 typedef struct corner {
   const char *keys;
   size_t cols;
-  uint32_t x[4];      /* bits of the one row */
+  uint32_t x[4];      /* the bits of the single row */
   const char *scales; /* the first bytes, in hex */
   const char *codes;
 } corner;
@@ -101,10 +101,12 @@ static const corner corners[] = {
      {0x7f780001, 0x347ffff7, 0x07780000},
      "7de88c",
      "0600"},
-    /* 4.75 and 0.375 under A = 7: map to 6 errs by 1/4 and 1/24, map to 4 by 1/12 and 5/24, so that the roundings of 3.7 decide between equal sums */
+    /* 4.75 and 0.375 under A = 7: map to 6 errs by 1/4 and 1/24, map to 4 by 1/12 and 5/24, so that the roundings of 3.7 decide between
+     * equal sums */
     {FOURSIX_EQUAL, 2, {0x40980000, 0x3ec00000}, "7a", "17"},
     {FOURSIX_EQUAL " deq.arith=two_step", 2, {0x40980000, 0x3ec00000}, "7e", "16"},
-    /* 2.265625 and 0.3125 under A = 5, scales 208 and 320: 6, 1 and 4, 0.5 err alike but for the roundings, and one order of them alone prefers 4 */
+    /* 2.265625 and 0.3125 under A = 5, scales 208 and 320: 6, 1 and 4, 0.5 err alike but for the roundings, and one order of them alone
+     * prefers 4 */
     {FOURSIX_EQUAL " tensor.given=5", 2, {0x40110000, 0x3ea00000}, "75", "27"},
     {FOURSIX_EQUAL " tensor.given=5 deq.arith=two_step", 2, {0x40110000, 0x3ea00000}, "75", "27"},
     {FOURSIX_EQUAL " tensor.given=5 deq.arith=scale_first", 2, {0x40110000, 0x3ea00000}, "7a", "16"},
@@ -118,7 +120,7 @@ static int begins(const uint8_t *bytes, const char *hex) {
   return 1;
 }
 
-/* Quantised by `quantize` and read back by `dequantize`, beside what was typed and what the first opinion read. */
+/* Quantises and dequantises by the given functions, and compares with what was typed and with what the first implementation gave. */
 typedef mx_status quantizer(mx_tensor *, const float *, size_t, size_t, size_t, const mx_spec *, const mx_exec *, mx_error *);
 typedef mx_status reader(float *, size_t, const mx_tensor *, const mx_spec *, const mx_exec *);
 
@@ -165,7 +167,7 @@ START_TEST(a_zero_stays_zero_under_an_infinite_tensor_scale) {
   enum { COLS = 64 };
   float x[COLS] = {0}, y[COLS];
   const uint32_t inf = 0x7f800000;
-  memcpy(x + 40, &inf, sizeof inf); /* of the second block */
+  memcpy(x + 40, &inf, sizeof inf); /* in the second block */
   for (uint32_t off = 0; off <= MX_ISA_ALL; off++) {
     mx_tensor t;
     const mx_exec exec = {.isa_mask = off};
@@ -181,7 +183,7 @@ START_TEST(a_zero_stays_zero_under_an_infinite_tensor_scale) {
 }
 END_TEST
 
-/* SPEC 3.7 by hand: one code under one scale and one tensor scale, as each order of the roundings has it, by rational arithmetic. */
+/* SPEC 3.7 by hand: one code under one scale and one tensor scale, in each order of the roundings, by rational arithmetic. */
 typedef struct reading {
   const char *keys;
   uint32_t scale, tensor_scale; /* bits as stored */
@@ -264,7 +266,7 @@ START_TEST(values_by_each_order_of_roundings) {
 }
 END_TEST
 
-/* What a product multiplies by is rnd(m) in every order: 1 / rnd(1 / 7) is not 7 in binary32. */
+/* A product multiplies by rnd(m) in every order: 1 / rnd(1 / 7) is not 7 in binary32. */
 START_TEST(products_multiply_by_the_tensor_scale_itself) {
   for (int order = 0; order < MX_DEQ_ARITH_COUNT; order++) {
     mx_spec spec = {0};
@@ -281,7 +283,7 @@ START_TEST(products_multiply_by_the_tensor_scale_itself) {
 }
 END_TEST
 
-/* A chain without tensor scale stores none: 1. */
+/* A chain without a tensor scale stores 1. */
 START_TEST(a_chain_without_tensor_scale_stores_1) {
   mx_spec spec = {0};
   float scale = 0;

@@ -1,5 +1,5 @@
 /* Tests products of float32 matrices: every ISA and number of threads against the reference, bit for bit over whole padded buffers, and against
- * mx_gemm's f32_seq of operands with elem=none. */
+ * mx_gemm's f32_seq with operands of elem=none. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static uint32_t draw(void) {
   return state;
 }
 
-/* Of any size that does not overflow a sum of hundreds; now and then something that rounding, flushing or NaN rules could get wrong. */
+/* Numbers of any size that does not overflow a sum of hundreds, and now and then one that rounding, flushing or NaN rules could get wrong. */
 typedef enum number_kind { PLAIN, WIDE, SPECIAL } number_kind;
 static float number(number_kind kind) {
   static const uint32_t special[] = {0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x80000000, 0x00000000,
@@ -51,7 +51,7 @@ static size_t n_masks(void) {
   return n;
 }
 
-/* All of d's buffer, so that what lies between rows and beyond is held too. */
+/* Compares all of d's buffer, so that what lies between rows and after them is checked too. */
 static void hold(const mx_dense *p, size_t n_d, int most_threads, const char *what) {
   float *before = p->d, *want = malloc(n_d * sizeof *want), *got = malloc(n_d * sizeof *got);
   mx_dense q = *p;
@@ -64,7 +64,7 @@ static void hold(const mx_dense *p, size_t n_d, int most_threads, const char *wh
       const size_t bytes = mx_dense_workspace(p, &exec);
       uint8_t *workspace = malloc(bytes + 65);
       mx_error err;
-      memset(workspace, 0xFF, bytes + 65); /* NaN: nothing of it is used before it was written */
+      memset(workspace, 0xFF, bytes + 65); /* NaN, since nothing may be used before it is written */
       memcpy(got, before, n_d * sizeof *got);
       q.d = got;
       if (mx_dense_gemm(&q, workspace + 1, &exec, &err)) ck_abort_msg("%s: %s", what, err.text);
@@ -80,7 +80,7 @@ static void hold(const mx_dense *p, size_t n_d, int most_threads, const char *wh
   free(got);
 }
 
-/* A product in buffers of its own. layout: bit 0 k runs along a's rows, bit 1 along b's, bit 2 strides that no matrix has. */
+/* A product in its own buffers. layout: bit 0: k runs along a's rows; bit 1: along b's; bit 2: strides that no plain matrix has. */
 static void one(size_t M, size_t N, size_t K, int layout, int accumulate, int part, int bias, size_t batch, number_kind kind, int threads) {
   const size_t gap = layout & 4 ? 3 : 1, pad = layout & 4 ? 5 : 0;
   const size_t a_long = gap * ((layout & 1 ? K : M) + pad), b_long = gap * ((layout & 2 ? K : N) + pad), ldd = N + pad;
@@ -114,7 +114,7 @@ static void one(size_t M, size_t N, size_t K, int layout, int accumulate, int pa
   free(d);
 }
 
-/* Every tile of every kernel, with all tails. */
+/* Runs every tile of every kernel, with all tails. */
 START_TEST(every_tile) {
   for (size_t M = 1; M <= 16; M++)
     for (size_t N = 1; N <= 50; N += N < 34 ? 1 : 5) one(M, N, 1 + (M * 7 + N * 3) % 20, (int)((M + N) % 8), N % 2, 0, M % 2, 1, SPECIAL, 1);
@@ -143,7 +143,7 @@ START_TEST(causal_parts) {
 }
 END_TEST
 
-/* Large enough that a call takes as many threads as it may. */
+/* Products that are large enough for a call to take as many threads as it may. */
 START_TEST(threads) {
   one(123, 65, 401, 3, 0, 0, 1, 1, SPECIAL, 5);
   one(30, 130, 800, 1, 1, 0, 0, 1, WIDE, 5);
@@ -179,7 +179,7 @@ START_TEST(is_f32_seq) {
 }
 END_TEST
 
-/* What rounding once means: a fused chain keeps what a product rounded by itself would lose. Typed by hand. */
+/* A fused chain keeps what a separately rounded product would lose. Typed by hand. */
 START_TEST(known_chains) {
   const float a[] = {0x1.000002p0f, 1, 0x1p-149f, -0.0f}, b[] = {0x1.000002p0f, -1, 0.5f, 1};
   static const struct {
@@ -205,7 +205,7 @@ START_TEST(known_chains) {
 }
 END_TEST
 
-/* A BLAS as its documentation defines it, in plain loops: which layouts it is asked for must mean the same product. */
+/* A BLAS as its documentation defines it, in plain loops, so that a wrong layout in a call would give another product. */
 static int blas_calls;
 static void blas(int layout, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta,
                  float *c, int ldc) {
@@ -220,7 +220,7 @@ static void blas(int layout, int ta, int tb, int m, int n, int k, float alpha, c
     }
 }
 
-/* Small whole numbers, so that every order of sums is exact: the four layouts, bias, accumulation, and products that stay chains. */
+/* Small whole numbers, for which every order of sums is exact: the four layouts, bias, accumulation, and products that sgemm cannot do. */
 START_TEST(sgemm_of_the_caller) {
   enum { M = 5, N = 7, K = 6, LD = 9 };
   float a[LD * LD], b[LD * LD], bias[N], d[2][M * LD];
@@ -250,7 +250,7 @@ START_TEST(sgemm_of_the_caller) {
   memcpy(p.batch, two, sizeof two);
   ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
   memset(p.batch, 0, sizeof p.batch);
-  p.a_row = 1; /* rows that overlap */
+  p.a_row = 1; /* then rows overlap */
   p.a_col = 1;
   ck_assert_int_eq(mx_dense_gemm(&p, work, NULL, NULL), MX_OK);
   free(work);

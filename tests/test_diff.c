@@ -202,7 +202,7 @@ static void scales_of_one(fixture *f) { memset(f->b.scales, 0x7F, f->a.scale_row
 static const struct {
   const char *name;
   damage *make;
-  const char *words, *not_words; /* said; not said */
+  const char *words, *not_words; /* what the verdict must say, and what it must not say */
 } damages[] = {
     {"last block", last_block, "all in the last block of a row", "every"},
     {"every 16th", every_16th, "all at every 16th column", "all at odd columns"},
@@ -289,7 +289,7 @@ START_TEST(each_pattern_is_named) {
 }
 END_TEST
 
-/* Codes of int8 are two's complement: 0x80 is -128 and no zero, and the sign alone is another where 1 became -1, not -127. */
+/* Codes of int8 are two's complement: 0x80 is -128, not a zero, and only the sign differs if 1 became -1, not if it became -127. */
 START_TEST(integers_are_no_sign_and_magnitude) {
   static const struct {
     unsigned from, to;
@@ -314,7 +314,7 @@ START_TEST(integers_are_no_sign_and_magnitude) {
 }
 END_TEST
 
-/* A few blocks that are wrong as wholes are as few places as blocks, however many elements they have. */
+/* A few blocks that are wrong as a whole count as a few places, however many elements they have. */
 START_TEST(few_blocks_are_no_place) {
   static const size_t places[4][2] = {{34, 64}, {73, 192}, {87, 160}, {90, 224}};
   fixture f;
@@ -328,7 +328,7 @@ START_TEST(few_blocks_are_no_place) {
 }
 END_TEST
 
-/* The sign of a zero is said; that zero lies below the normal numbers is nothing new. */
+/* The verdict names the sign of a zero, but not that zero is below the normal numbers. */
 START_TEST(zero_is_not_subnormal) {
   fixture f;
   begin(&f, "elem=e2m1", 64, 128);
@@ -343,7 +343,7 @@ END_TEST
 START_TEST(patterns_of_the_input) {
   fixture f;
   begin(&f, "elem=e2m1 elem.zero_sign=keep", 64, 128);
-  /* Exact ties of an e2m1 grid under a scale of 1: the block's maximum is 6. */
+  /* Exact ties of the e2m1 grid under a scale of 1, as the maximum of each block is 6. */
   for (size_t i = 0; i < 64 * 128; i++) {
     static const float values[4] = {6, 0.25f, 1.75f, 3.25f};
     f.x[i] = i % 32 ? values[i % 4] * (i % 8 < 4 ? 1 : -1) : 6;
@@ -356,7 +356,7 @@ START_TEST(patterns_of_the_input) {
   named(d, "all where the quotient is exactly a tie");
   ck_assert(!says(d, "within 2^-24"));
   ck_assert(!says(diff(&f, 0), "tie"));
-  /* Blocks along the other axis, of a square matrix: B's bytes are as many. */
+  /* Blocks along the other axis of a square matrix, so that B has as many bytes. */
   fixture g;
   begin(&g, "elem=e4m3 block=32x1", 128, 128);
   fixture h;
@@ -376,7 +376,7 @@ START_TEST(patterns_of_the_input) {
   named(diff(&h, 1), "all at subnormal inputs");
   for (size_t i = 0; i < 20; i++) h.x[40 + 801 * i] = INFINITY;
   named(diff(&h, 1), "all at NaN or Inf inputs");
-  /* A maximum that is taken without fabsf(): blocks go wrong whose largest magnitude is negative. */
+  /* The maximum is taken without fabsf(), so blocks go wrong whose largest magnitude is negative. */
   memcpy(h.b.codes, h.a.codes, 128 * 128);
   for (size_t b = 0; b < 512; b++) {
     float most = 0;
@@ -391,7 +391,7 @@ START_TEST(patterns_of_the_input) {
 }
 END_TEST
 
-/* A few differences always have something in common. */
+/* A few differences always have something in common, which must not be stated as a pattern. */
 START_TEST(coincidences_are_not_stated) {
   fixture f;
   begin(&f, "elem=e2m1", 128, 128);
@@ -412,21 +412,21 @@ START_TEST(coincidences_are_not_stated) {
       if (!strstr(d->patterns[i], "no code differs") && !strstr(d->patterns[i], "one scale differs"))
         ck_abort_msg("seed %d, %zu differences: \"%s\"", (int)seed, n, d->patterns[i]);
   }
-  /* Three at even columns; one row of them; all of a few are larger. */
+  /* Three at even columns; all in one row; all of a few are larger. */
   memcpy(f.b.codes, f.a.codes, 128 * f.a.code_stride);
   memcpy(f.b.scales, f.a.scales, 128 * f.a.scale_cols);
   put(&f, 4, 16, at(&f, 4, 16) ^ 1);
   put(&f, 36, 80, at(&f, 36, 80) ^ 1);
   put(&f, 100, 48, at(&f, 100, 48) ^ 1);
   ck_assert_int_eq(diff(&f, 0)->n_patterns, 0);
-  /* Every scale is the same: that a block's is says nothing. */
+  /* Every scale is the same, so a block with that scale means nothing. */
   for (size_t i = 0; i < 128; i++) put(&f, i, i * 37 % 128, at(&f, i, i * 37 % 128) ^ 5);
   ck_assert(!says(diff(&f, 1), "scale"));
-  /* Half of them are not: then it does. */
+  /* If half of them are not, it does mean something. */
   for (size_t i = 0; i < 512; i++)
     if (memcmp(f.a.codes + 16 * i, f.b.codes + 16 * i, 16) == 0 && i % 2) f.b.scales[i] ^= 3;
   named(diff(&f, 1), "all in blocks whose scale is the same");
-  /* Positive input: of course they are positive. */
+  /* With positive input all differences are at positive elements anyway. */
   for (size_t i = 0; i < 128 * 128; i++) f.x[i] = fabsf(f.x[i]);
   mx_quantize(&f.a, f.x, 128, 128, 128, &f.s, NULL, NULL);
   mx_quantize(&f.b, f.x, 128, 128, 128, &f.s, NULL, NULL);
@@ -494,7 +494,7 @@ START_TEST(short_blocks_and_padding) {
 }
 END_TEST
 
-/* Counts by a loop that knows nothing of bytes, pieces or threads. */
+/* Counts are compared with those of a loop that knows nothing about bytes, pieces or threads. */
 static const char *const mixes[] = {"elem=e2m1",
                                     "elem=e2m1 nibble=high_first",
                                     "elem=e2m1 nibble=half_block",
@@ -551,10 +551,10 @@ START_TEST(counts_are_those_of_a_plain_loop) {
 }
 END_TEST
 
-/* Where much differs blocks are counted by tables; a list keeps each element looked at. Nothing else may tell the two apart. */
+/* If much differs, blocks are counted by tables; a list of differences keeps every element looked at. The results must be the same. */
 START_TEST(crowds_count_as_one_by_one) {
   fixture f;
-  const size_t rows = 720, cols = 1536; /* three pieces of codes of four bits, five of eight; no whole number of blocks of 32 rows */
+  const size_t rows = 720, cols = 1536; /* three pieces of four-bit codes, five of eight-bit ones; not a whole number of blocks of 32 rows */
   static const int of_mixes[] = {0, 1, 3, 5, 7};
   const char *mix = mixes[of_mixes[_i]];
   begin(&f, mix, rows, cols);

@@ -1,5 +1,5 @@
-/* Tests every count of mx_diff() and its three examples against a loop over elements that knows nothing of bytes, vectors, sets, runs, pieces or
- * threads. */
+/* Tests every count of mx_diff() and its three examples against a loop over elements that knows nothing about bytes, vectors, sets, runs,
+ * pieces or threads. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ static void naive(mx_difference *d, const pair *p, const mx_diff_options *o) {
   free(vb);
 }
 
-/* ---- damage, random: how dense, of what kind */
+/* ---- random damage of various densities and kinds */
 
 static uint64_t state;
 static uint32_t next(void) {
@@ -201,7 +201,7 @@ static const char *const mixes[] = {"elem=e2m1",
                                     "elem=e2m3 block=1x64",
                                     "elem=int8 block=1x48"};
 
-/* Columns: whole runs, a tail of less than 64 bytes, of a short block, of half a byte. */
+/* Numbers of columns: whole runs, and tails of less than 64 bytes, of a short block and of half a byte. */
 START_TEST(counts_and_examples) {
   static const size_t widths[] = {2560, 1043, 96};
   static const char *const off[] = {"", "avx512", "avx2,neon"};
@@ -236,7 +236,7 @@ START_TEST(counts_and_examples) {
 }
 END_TEST
 
-/* Enough rows for several shares a thread; codes that are read by a call, by one that fails now and then, or in place. */
+/* Enough rows for several shares per thread; codes are read by a call, by a call that fails now and then, or in place. */
 static int copied;
 static int copy(void *self, void *room, const void *from, size_t n_bytes) {
   (void)self;

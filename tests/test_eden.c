@@ -1,4 +1,4 @@
-/* Tests select=eden (MS-EDEN, TECHNIQUES 4.11): the worked block, what its scales make up for, its errors, and what must not matter. */
+/* Tests select=eden (MS-EDEN, TECHNIQUES 4.11): the worked block, the bias that its scales remove, its errors, and what must not matter. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,8 +38,8 @@ static float *gaussian(size_t n) {
   return x;
 }
 
-/* y = i - 7.5: a scale of 256 that becomes 249.437397, between 240 and 256, P(up) = .58983728 in real numbers. UP of the 2^24 words go up: the tensor's
- * scale is one of binary32, and its rounding by 2.9e-8 makes the scale 7e-6 larger. */
+/* y = i - 7.5: a scale of 256 becomes 249.437397, between 240 and 256, with P(up) = .58983728 in real numbers. UP of the 2^24 words go up,
+ * because the tensor scale is rounded to binary32, by 2.9e-8, which makes the scale 7e-6 larger. */
 START_TEST(the_worked_block) {
   enum { UP = 9895835 };
   static const float codes[16] = {-6, -6, -4, -4, -3, -2, -1, -.5f, .5f, 1, 2, 3, 4, 4, 6, 6};
@@ -73,8 +73,8 @@ START_TEST(the_worked_block) {
 }
 END_TEST
 
-/* What quantising makes of a matrix, over some seeds: the mean square of y - x; <y, x> / <x, x>; and the same in units of each block's scale as it was
- * before select=eden changed it. */
+/* The quality of a quantised matrix over some seeds: the mean square of y - x; <y, x> / <x, x>; and the latter in units of each block's
+ * scale before select=eden changed it. */
 typedef struct quality {
   double mse, gain, gain_of_z;
 } quality;
@@ -105,8 +105,9 @@ static quality measured(const char *keys, const float *x, size_t rows, size_t co
   return (quality){q.mse / ((double)(rows * cols) * seeds), q.gain / xx, q.gain_of_z / zz};
 }
 
-/* On average <y, x> = <x, x> in each group of one scale; 65,536 draws of scales with steps of up to an eighth leave 1.5e-4 of it. Plain rounding is
- * .8 % short. The factor of several blocks is one of sums of z, so that it is <z, z> that they keep together, and <x, x> but nearly. */
+/* On average <y, x> = <x, x> in each group with one scale; 65,536 draws of scales with steps of up to an eighth leave an error of 1.5e-4.
+ * Plain rounding is .8 % short. The factor of several blocks comes from sums of z, so together they keep <z, z>, and <x, x> only
+ * approximately. */
 START_TEST(the_length_is_kept_on_average) {
   float *x = gaussian(128 * 512);
   const quality none = measured(QUARTET2, x, 128, 512, 1), block = measured(QUARTET2 "select=eden", x, 128, 512, 16),
@@ -141,7 +142,7 @@ static void same(const mx_tensor *a, const mx_tensor *b, const char *what) {
   ck_assert_msg(!memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols), "%s: scales", what);
 }
 
-/* Short groups at the end of rows, rotations, ISAs, threads, pieces, both directions at once. */
+/* Short groups at the end of rows, rotations, ISAs, threads, pieces, and both directions at once do not change the result. */
 START_TEST(ways_of_running_do_not_matter) {
   enum { ROWS = 160, COLS = 336 };
   static const uint32_t off[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
@@ -188,7 +189,7 @@ START_TEST(ways_of_running_do_not_matter) {
 }
 END_TEST
 
-/* Blocks of zeros, NaN and Inf keep their scales, and so does the rest of a group in which a NaN counts. */
+/* Blocks of zeros, NaN and Inf keep their scales, and so does the rest of a group with a NaN that counts. */
 START_TEST(special_blocks_are_left_alone) {
   float x[64] = {1, -2.5f, 3.3f, .7f};
   memcpy(x + 32, x, 4 * sizeof *x);
@@ -208,7 +209,7 @@ START_TEST(special_blocks_are_left_alone) {
       changed += d.scales[0] != p.scales[0] || d.scales[2] != p.scales[2];
       mx_tensor_free(&d);
     }
-    ck_assert(k ? changed == 0 : changed > 0); /* the Inf that the scale does not see makes the sums of its group infinite */
+    ck_assert(k ? changed == 0 : changed > 0); /* an Inf that the scale ignores makes the sums of its group infinite */
     mx_tensor_free(&t);
     mx_tensor_free(&p);
   }

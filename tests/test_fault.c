@@ -1,5 +1,5 @@
-/* Tests faults: their text goes there and back, worked examples are typed by hand, and kernels with a fault are told with the words that give every
- * byte. */
+/* Tests faults: their text is parsed and printed again, worked examples are typed by hand, and a kernel with a fault is identified with a
+ * fault that gives every byte. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { ROWS = 64, COLS = 128 };
 
 static void fill(float *x, uint32_t seed) {
   for (size_t i = 0; i < ROWS * COLS; i++) {
-    const uint32_t u = mx_random(seed, MX_STREAM_DATA, i), v = mx_random(seed + 1, MX_STREAM_DATA, i / 16); /* blocks of unlike size */
+    const uint32_t u = mx_random(seed, MX_STREAM_DATA, i), v = mx_random(seed + 1, MX_STREAM_DATA, i / 16); /* blocks of different magnitudes */
     x[i] = ((float)(u >> 8) * 0x1p-23f - 1) * (float)(1 << (v >> 29));
   }
 }
@@ -122,8 +122,8 @@ START_TEST(worked_by_hand) {
 }
 END_TEST
 
-/* Blocks of 6, 3 and of 1, 1 under nvfp4-plain: T = 6 / 2688, 1 / 448. The first scale is 448 (126) and its elements are 6 (7) and 3 (5); the second is
- * 448 / 6 = 74.7, as E4M3 72 (105), and its elements 448 / 72 = 6.2 are 6. */
+/* Blocks of 6, 3 and of 1, 1 under nvfp4-plain: T = 6 / 2688, 1 / 448. The first scale is 448 (126) and its elements are 6 (7) and 3 (5);
+ * the second is 448 / 6 = 74.7, as E4M3 72 (105), and its elements 448 / 72 = 6.2 are 6. */
 START_TEST(worked_tensor_scale) {
   static const struct {
     const char *fault;
@@ -183,7 +183,7 @@ START_TEST(no_fault) {
 }
 END_TEST
 
-/* A kernel with the fault is told so that the words give every byte, of another input too. */
+/* The fault that is found for a kernel gives every byte, also for another input. */
 START_TEST(found_and_predicts) {
   static const char *const kernels[][2] = {
       {"ocp-mxfp4", "rows%4=3: scale store <- row -1"},  {"ocp-mxfp4", "all: code <- sign of pair"},
@@ -234,8 +234,9 @@ START_TEST(found_and_predicts) {
 }
 END_TEST
 
-/* Small numbers and a short last block filled with ones: a maximum of 1 there and one of at least 1 give the same bytes. Signed bytes that reach the
- * lowest code in a few places: a rounding of few elements and a fault of the code do. Neither pair is decided by these data, and identify says so. */
+/* In small numbers with a short last block filled with ones, a maximum of 1 there and one of at least 1 give the same bytes. In signed bytes
+ * that reach the lowest code in a few places, a rounding of few elements and a fault of the code do. These data decide neither pair, and
+ * identify says so. */
 START_TEST(rivals_are_said) {
   static const struct {
     const char *preset, *fault;
@@ -278,7 +279,7 @@ START_TEST(rivals_are_said) {
 }
 END_TEST
 
-/* Zeros for an output, as of a kernel that never ran, fit every rule that has a floor large enough: that is no answer. */
+/* An output of zeros, as from a kernel that never ran, fits every rule with a large enough floor, which is not an answer. */
 START_TEST(constant_output_decides_nothing) {
   static float x[ROWS * COLS];
   static uint8_t codes[ROWS * COLS], scales[ROWS * COLS / 32];
@@ -298,7 +299,7 @@ START_TEST(constant_output_decides_nothing) {
 }
 END_TEST
 
-/* The clock ends the search for faults too, and that is said. */
+/* The time limit ends the search for faults too, and the result says so. */
 START_TEST(the_clock_is_heeded) {
   static float x[ROWS * COLS];
   static uint8_t codes[ROWS * COLS], scales[ROWS * COLS / 32];

@@ -1,4 +1,5 @@
-/* Tests files of tensors: what is written is read back, what is refused leaves nothing behind. Malformed input: golden/bad/ and tests/fuzz/. */
+/* Tests files of tensors: what is written is read back, and what is refused leaves nothing behind. (golden/bad/ and tests/fuzz/ have
+ * malformed input.) */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static void end(void) { scratch_end(&dir); }
 #define OK(call) ck_assert_msg((call) == MX_OK, "%s: %s", #call, err.text)
 #define SAYS(text_) ck_assert_msg(strstr(err.text, text_), "said '%s', expected '%s' in it", err.text, text_)
 
-/* One tensor of bytes 0, 1, 2, ... to a file in the folder. */
+/* Begins to write one tensor of bytes 0, 1, 2, ... to a file in the folder. */
 static mx_writer *start(const char *name, mx_dtype dtype, int n_dims, const uint64_t *shape) {
   mx_writer *w;
   OK(mx_writer_open(&w, scratch_path(&dir, name), &err));
@@ -72,7 +73,7 @@ START_TEST(nearest_names) {
   char out[64];
   ck_assert_uint_eq(mx_nearest(out, sizeof out, "quantise", mx_name_in_array, names), 1);
   ck_assert_str_eq(out, "quantize");
-  mx_nearest(out, sizeof out, "nvpf4", mx_name_in_array, names); /* neighbours swapped: one edit */
+  mx_nearest(out, sizeof out, "nvpf4", mx_name_in_array, names); /* swapped neighbours count as one edit */
   ck_assert_str_eq(out, "nvfp4");
   mx_nearest(out, sizeof out, "TE_NVFP4", mx_name_in_array, names);
   ck_assert_str_eq(out, "te-nvfp4");
@@ -130,7 +131,7 @@ START_TEST(safetensors_round_trip) {
 }
 END_TEST
 
-/* What numpy.save() writes for float32 [2, 3], [6] and []: typed from its output. */
+/* What numpy.save() writes for float32 [2, 3], [6] and [], typed from its output. */
 START_TEST(npy_is_numpys) {
   static const char *const want[] = {"{'descr': '<f4', 'fortran_order': False, 'shape': (), }",
                                      "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }",
@@ -151,7 +152,7 @@ START_TEST(npy_is_numpys) {
 }
 END_TEST
 
-/* Forms that numpy and others write and the writer here does not. */
+/* Forms that numpy and others write, but our writer does not. */
 START_TEST(npy_other_forms) {
   static const struct {
     const char *dict;
@@ -187,7 +188,7 @@ START_TEST(digest_is_xxh128sum) {
 }
 END_TEST
 
-/* Tensors interleaved in pieces of all sizes, metadata that needs escapes, digests stated as the data are. */
+/* Tensors written interleaved in pieces of all sizes, metadata that needs escapes, and stated digests that match the data. */
 START_TEST(safetensors_many) {
   enum { N = 700000 };
   const char *odd = "a:b \"quoted\" \xc3\xa9", *spec = "{\"elem\": \"e2m1\"}\n\t\\";
@@ -276,7 +277,7 @@ START_TEST(cannot_open) {
 }
 END_TEST
 
-/* Every binary16 and bfloat16 value, against ldexp(); all lengths of the tail; an odd address. */
+/* Every binary16 and bfloat16 value against ldexp(), with all lengths of the tail and at an odd address. */
 static double binary16(unsigned h) {
   int e = (int)(h >> 10 & 31), m = (int)(h & 1023);
   double v = e == 0 ? ldexp(m, -24) : e == 31 ? (m ? NAN : INFINITY) : ldexp(1024 + m, e - 25);
@@ -321,8 +322,8 @@ START_TEST(read_f32) {
 }
 END_TEST
 
-/* A pipe longer than its buffer, and a file of which the start was read: both as standard input. */
-/* By reading: no bytes in memory, the same values, any part of them, and a file that is cut short is an error and no signal. */
+/* Opened by reading, a file has no bytes in memory but gives the same values and any part of them, and if it is cut short there is an error,
+ * not a signal. */
 START_TEST(by_reading) {
   uint16_t halves[300 * 217];
   float mapped[300 * 217], read[300 * 217];
@@ -354,13 +355,14 @@ START_TEST(by_reading) {
     ck_assert_int_eq(mx_array_read(read, y, y->n_bytes - 8, 8, &err), MX_ERR_IO);
     SAYS("r.safetensors shrank while being read");
     ck_assert_int_eq(mx_array_read_f32(read, y, 0, n, 0), MX_ERR_IO);
-    ck_assert_ptr_null(mx_file_shrunk()); /* the guard was not asked for */
+    ck_assert_ptr_null(mx_file_shrunk()); /* the guard was not installed */
     mx_file_close(a);
     mx_file_close(b);
   }
 }
 END_TEST
 
+/* Standard input can be a pipe longer than its buffer, or a file whose start has been read. */
 START_TEST(standard_input) {
   enum { N = 300000 };
   uint8_t *data = calloc(1, N);
@@ -427,7 +429,7 @@ START_TEST(writer_refuses) {
   ck_assert_int_eq(mx_writer_meta(w, "k", "\xed\xa0\x80"), MX_ERR_ARG); /* half a surrogate pair */
   ck_assert_int_eq(mx_writer_meta(w, "k", "v"), MX_OK);
   ck_assert_int_eq(mx_writer_meta(w, "k", "w"), MX_ERR_ARG);
-  ck_assert_int_eq(mx_writer_write(w, 0, "x", 1, &err), MX_ERR_ARG); /* not begun */
+  ck_assert_int_eq(mx_writer_write(w, 0, "x", 1, &err), MX_ERR_ARG); /* writing has not begun */
   ck_assert_int_eq(scratch_count(&dir), 0);
   OK(mx_writer_begin(w, &err));
   ck_assert_int_eq(mx_writer_begin(w, &err), MX_ERR_ARG);
@@ -439,7 +441,7 @@ START_TEST(writer_refuses) {
 }
 END_TEST
 
-/* Until commit the old file stands; after it the new one, with the old one's mode, behind the same link. */
+/* Until commit the old file stays; afterwards there is the new one, with the old one's mode, behind the same link. */
 START_TEST(writer_replaces_whole_files) {
   scratch_write(&dir, "x.npy", "old", 3);
   chmod(dir.path, 0640);
@@ -481,7 +483,7 @@ START_TEST(writer_unwritable) {
 }
 END_TEST
 
-/* More than any disk holds: known before the work, nothing left. */
+/* A file that is larger than any disk is refused before any work, and leaves nothing behind. */
 START_TEST(disk_too_small) {
   const uint64_t huge[] = {1ull << 60};
   mx_writer *w;
@@ -494,7 +496,7 @@ START_TEST(disk_too_small) {
 }
 END_TEST
 
-/* A disk of 1 MiB of which 600 KiB are wanted twice. Mounting takes root; elsewhere the test above has to do. */
+/* A disk of 1 MiB, on which 600 KiB are claimed twice. Mounting it needs root; without root the test above must do. */
 START_TEST(disk_full) {
   if (geteuid() || mount("none", dir.dir, "tmpfs", 0, "size=1m")) return;
   enum { N = 600 << 10 };
@@ -515,7 +517,7 @@ START_TEST(disk_full) {
 }
 END_TEST
 
-/* Standard output: the bytes are those of the file; a reader that has gone, and a full device, are errors. */
+/* Standard output gets the bytes of the file; a reader that is gone and a full device are errors. */
 START_TEST(standard_output) {
   int keep = dup(1), ends[2];
   ck_assert_int_eq(pipe(ends), 0);
@@ -559,7 +561,8 @@ START_TEST(standard_output) {
 }
 END_TEST
 
-/* A signal in the middle of writing: the old file stands, the temporary one is gone, the process ends with 2 after one line. */
+/* After a signal in the middle of writing the old file is still there, the temporary one is gone, and the process ends with 2 after one
+ * line. */
 START_TEST(interrupted) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   scratch_write(&dir, "x.npy", "old", 3);
@@ -567,12 +570,12 @@ START_TEST(interrupted) {
   ck_assert_int_eq(pipe(ends), 0);
   pid_t child = fork();
   if (!child) {
-    signal(signals[_i], SIG_DFL); /* a job in the background may have inherited that it is ignored */
+    signal(signals[_i], SIG_DFL); /* a background job may have inherited that the signal is ignored */
     dup2(ends[1], STDERR_FILENO);
     mx_writer_install_signal_cleanup();
     mx_writer *w = start("x.npy", MX_F32, 2, shape_23);
     mx_writer_write(w, 0, "0123", 4, &err);
-    if (scratch_count(&dir) > 2 || write(ends[1], "x", 1) != 1) _exit(1); /* one, if the file has no name yet */
+    if (scratch_count(&dir) > 2 || write(ends[1], "x", 1) != 1) _exit(1); /* only one if the file has no name yet */
     for (;;) pause();
   }
   char ready;

@@ -1,4 +1,4 @@
-/* Tests the block-scaled product: every model against ref_gemm, element by element of mixes, shapes, layouts, special values. */
+/* Tests the block-scaled product: every model against ref_gemm, element by element, over mixes, shapes, layouts and special values. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void check_mix(const char *a_text, const char *b_text, size_t M, size_t N
     char what[400];
     mx_error err;
     for (size_t m = 0; m < OPERANDS_MASKS; m++) {
-      if (operands_masks[m] == MX_ISA_AMX && !(mx_isa_usable(0) & MX_ISA_AMX)) continue; /* the same once more */
+      if (operands_masks[m] == MX_ISA_AMX && !(mx_isa_usable(0) & MX_ISA_AMX)) continue; /* it would be the same again */
       o.exec.isa_mask = operands_masks[m];
       o.exec.n_threads = m == 1 ? 2 : 1;
       memset(got, 0xAA, M * N * sizeof *got);
@@ -110,7 +110,7 @@ START_TEST(shapes) {
 }
 END_TEST
 
-/* Few rows of A: B is read as it lies. */
+/* With few rows of A, B is read in place. */
 START_TEST(skinny) {
   static const char *const specs[] = {"", "block=1x16 scale=e4m3", "block=1x16", "scale=ue5m3"};
   static const size_t rows[] = {1, 2, 3, 5, 9, 16};
@@ -121,7 +121,7 @@ START_TEST(skinny) {
 }
 END_TEST
 
-/* A block of zeros is stored with the smallest scale there is. The kernels on codes take it all the same: no tile is left to the slow way. */
+/* A block of zeros is stored with the smallest scale. The kernels on codes take it all the same, so that no tile needs the slow way. */
 START_TEST(zero_blocks) {
   static const char *const specs[] = {"", "block=1x16 scale=e4m3", "block=1x16", "nibble=high_first", "block=row"};
   static const size_t sizes[][3] = {{1, 35, 256}, {16, 16, 384}, {7, 40, 130}, {33, 17, 64}};
@@ -170,8 +170,8 @@ START_TEST(odd_mixes) {
 }
 END_TEST
 
-/* A block of float32 values whose sum binary64 cannot hold, about a tie of binary32: what is lost decides, however small; and sums that cancel down to
- * what was lost. */
+/* Blocks of float32 values whose sum binary64 cannot hold, next to a tie of binary32: the lost part decides, however small it is. And sums
+ * that cancel down to the lost part. */
 START_TEST(lost_parts_decide) {
   enum { K = 64, TIES = 256, ROWS = 4 * TIES };
   float *x = calloc(ROWS * K, sizeof *x), w[K], *got = malloc(ROWS * sizeof *got), *want = malloc(ROWS * sizeof *want);
@@ -180,9 +180,9 @@ START_TEST(lost_parts_decide) {
   for (int i = 0; i < ROWS; i++) {
     float *row = x + i * K;
     const int tie = i % TIES, kind = i / TIES;
-    row[0] = (float)(1 + (tie & 1) * 0x1p-23);         /* the first block: even and odd last places */
-    row[32] = tie & 2 ? -0x1p-24f : 0x1p-24f;          /* the second: half a place, which is a whole one below a power of two */
-    row[33] = ldexpf(tie & 4 ? 1 : -1, -60 - tie / 8); /* and what decides, beyond binary64 below 2^-78 */
+    row[0] = (float)(1 + (tie & 1) * 0x1p-23);         /* in the first block, even and odd last places */
+    row[32] = tie & 2 ? -0x1p-24f : 0x1p-24f;          /* in the second, half a place, which is a whole one below a power of two */
+    row[33] = ldexpf(tie & 4 ? 1 : -1, -60 - tie / 8); /* and what decides, which binary64 loses below 2^-78 */
     if (kind == 1) row[34] = 3e7f, row[35] = -3e7f;    /* more is lost, and found again */
     if (kind == 2) row[34] = -row[0], row[35] = -row[32];
     if (kind == 3) row[34] = 1e20f, row[35] = 1.7e3f, row[36] = -1e20f, row[37] = -1.7e3f;
@@ -205,7 +205,8 @@ START_TEST(lost_parts_decide) {
 }
 END_TEST
 
-/* The second half of K takes back the first, but for one element in the block of the smallest scale: what is left lies far below the terms. */
+/* The second half of K cancels the first, except for one element in the block of the smallest scale, so that the result is far below the
+ * terms. */
 static void take_back(mx_tensor *a, mx_tensor *b, const mx_format *elem, uint64_t seed) {
   const size_t code_half = a->code_stride / 2, scale_half = a->scale_cols / 2 * a->scale_bytes;
   const uint8_t sign = elem->bits == 4 ? 0x88 : 0x80;
@@ -223,7 +224,8 @@ static void take_back(mx_tensor *a, mx_tensor *b, const mx_format *elem, uint64_
   }
 }
 
-/* `exact` in one, two and three binary64 sums, and where they do not do: scales over 2^0, 2^20, 2^50 and 2^200, blocks that cancel. */
+/* `exact` in one, two and three binary64 sums, and where these are not enough: scales spanning 2^0, 2^20, 2^50 and 2^200, and blocks that
+ * cancel. */
 START_TEST(exact_sums) {
   static const char *const specs[] = {"",          "elem=e4m3", "elem=e5m2", "block=1x16 scale=e4m3 tensor.norm=nv scale.rule=value",
                                       "elem=int8", "elem=none"};
@@ -285,7 +287,7 @@ END_TEST
 
 /* --- group64 --- */
 
-/* Groups of 64, whole and short, on numbers of every kind; the same on each ISA, whole and by a list. */
+/* Whole and short groups of 64 on numbers of every kind, on each ISA, for all of D and for a list of outputs. */
 START_TEST(group64_is_the_reference) {
   static const char *const specs[] = {"scale=ue5m3_61440 block=1x16", "elem=e4m3", "elem=e5m2 scale=fp32 scale.rule=value", "elem=none"};
   enum { M = 5, N = 19, K = 201 };
@@ -310,7 +312,7 @@ START_TEST(group64_is_the_reference) {
 }
 END_TEST
 
-/* By hand, sums of groups in the columns of w: added toward zero, then on the lattice, then times alpha = 3. */
+/* By hand: sums of two groups, added toward zero, then rounded to the lattice, then times alpha = 3. */
 START_TEST(group64_by_hand) {
   enum { K = 128, CASES = 10 };
   static const struct {
@@ -366,7 +368,7 @@ START_TEST(epilogue) {
                            .ldc = LD};
       if (flags & 1) o.c = c;
       if (flags & 2) o.bias = bias, o.bias_of_rows = n % 2;
-      o.c_type = n % 3 == 0 ? MX_F32 : n % 3 == 1 ? MX_BF16 : MX_F16; /* the same bytes read as another type are as good as any */
+      o.c_type = n % 3 == 0 ? MX_F32 : n % 3 == 1 ? MX_BF16 : MX_F16; /* any bytes will do, whatever the type */
       float got[B * M * LD], want[B * M * LD];
       memset(got, 0x55, sizeof got);
       memset(want, 0x55, sizeof want);
@@ -384,7 +386,7 @@ START_TEST(epilogue) {
 }
 END_TEST
 
-/* Special values typed by hand: SPEC section 4. One output of K = 32 e5m2 elements, e8m0 scales 1 unless said. */
+/* Special values typed by hand from SPEC section 4: one output of K = 32 e5m2 elements, with e8m0 scales of 1 unless given. */
 START_TEST(specials_by_hand) {
   static const struct {
     uint8_t a[2], b[2], scale_a; /* the first two elements; the others are +0 */
@@ -449,13 +451,13 @@ START_TEST(refusals) {
   ck_assert(strstr(err.text, "a block of 32 is not a multiple of P=64"));
   ck_assert_int_eq(mx_gemm(d, 2, &a, &s, &b, &s, &(mx_gemm_options){.batch = 3}, &err), MX_ERR_SHAPE);
   ck_assert_int_eq(mx_gemm(d, 2, &a, &wide, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
-  const mx_spec narrow = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value"); /* these scales are not a hindrance */
+  const mx_spec narrow = operands_spec("scale=ue5m3 scale.form=encode scale.rule=value"); /* these scales are narrow enough */
   ck_assert_int_eq(mx_gemm(d, 2, &a, &narrow, &b, &wide, &(mx_gemm_options){.model = MX_GEMM_EXACT}, &err), MX_ERR_UNSUPPORTED);
   ck_assert_msg(strstr(err.text, "and bf16 scales"), "%s", err.text);
   const mx_gemm_operand x = {.elem = mx_elem_format(MX_ELEM_E4M3), .data = d};
   ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = x}, &err), MX_ERR_ARG);
   ck_assert_int_eq(mx_gemm_raw(&(mx_gemm_problem){.M = 1, .N = 1, .K = 4, .a = x, .b = {0}, .d = d}, &err), MX_ERR_ARG);
-  /* Fields outside their lists, and a batch that no D holds; D is left alone. */
+  /* Fields outside their lists, and a batch that no D can hold; D must stay unchanged. */
   static const struct {
     size_t batch;
     int packing, nibble, form, sign;
@@ -484,8 +486,8 @@ START_TEST(refusals) {
 }
 END_TEST
 
-/* Quotients that cancel: the second block is the first with y's signs turned, so that what is left of the sum lies below the last place of a quotient.
- * In every fourth round a scale in sixteen is 0 or NaN. */
+/* Quotients that cancel: the second block is the first with y's signs inverted, so that the sum lies below the last place of a quotient. In
+ * every fourth round one scale in sixteen is 0 or NaN. */
 START_TEST(quotients_that_cancel) {
   enum { ROWS = 19, BLOCKS = 3, ROUNDS = 24 };
   const mx_spec s = operands_spec("scale=e4m3 scale.form=encode scale.rule=value block=1x16");

@@ -1,4 +1,4 @@
-/* Tests the block-scaled product under the models of matrix units: against ref_gemm, with all that follows the sum. */
+/* Tests the block-scaled product under the models of matrix units against ref_gemm, with everything that follows the sum. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "lib/operands.h"
 #include "lib/run.h"
 
-/* D by every path against the reference, with all that follows the sum; 0 if the model refuses these operands. */
+/* Compares D by every path with the reference, with everything that follows the sum; 0 if the model refuses these operands. */
 static int check_fused(const char *a_text, const char *b_text, size_t M, size_t N, size_t K, operands_kind kind, const mx_mma_model *m,
                        int tail) {
   static const float alpha = -0.75f, beta = 1.5f;
@@ -45,7 +45,7 @@ static int check_fused(const char *a_text, const char *b_text, size_t M, size_t 
   return status == MX_OK;
 }
 
-/* Elements, scales in and out of the unit, signs, tiles, nibbles, micro-scales, tensor scales. */
+/* Mixes of elements, scales inside and outside the unit, signs, tiles, nibbles, micro-scales and tensor scales. */
 static const char *const fused_mixes[][2] = {
     {"", ""},
     {"elem=e4m3", "elem=e5m2"},
@@ -119,7 +119,7 @@ START_TEST(fused_shapes) {
     const mx_mma_model m = operands_unit(names[n]);
     for (size_t i = 0; i < 8; i++) ck_assert(check_fused("", "", sizes[i][0], sizes[i][1], sizes[i][2], OPERANDS_NARROW, &m, 0));
   }
-  /* K that panels do not hold at once, and no multiple of what they hold */
+  /* a K that panels do not hold at once and that is not a multiple of what they hold */
   for (size_t n = 2; n < 4; n++) {
     const mx_mma_model m = operands_unit(names[n]);
     ck_assert(check_fused("", "", 1, 1, (1 << 16) + 77, OPERANDS_NARROW, &m, 0));
@@ -128,7 +128,8 @@ START_TEST(fused_shapes) {
 END_TEST
 
 START_TEST(fused_by_hand) {
-  /* 64 ones, and 2^-13 in the second instruction of 32: SPEC's wgmma keeps 13 bits, so that 32 + 2^-13 loses it; in one group of its own it stays. */
+  /* 64 ones, and 2^-13 in the second instruction of 32: the wgmma of SPEC keeps 13 bits, so 32 + 2^-13 loses it, while in a group of its own
+   * it stays. */
   mx_spec s = operands_spec("elem=e4m3");
   mx_tensor a, b;
   float d;
@@ -142,7 +143,7 @@ START_TEST(fused_by_hand) {
   a.scales[1] = 127 - 13;
   ck_assert_int_eq(mx_gemm(&d, 1, &a, &s, &b, &s, &o, NULL), MX_OK);
   ck_assert(d == 1 + 0x1p-13f);
-  a.scales[1] = 127 - 14; /* one place further it is cut, C's way: 1 comes first, then 2^-14 is aligned to it */
+  a.scales[1] = 127 - 14; /* one place lower it is cut, since 1 is there already and 2^-14 is aligned to it */
   ck_assert_int_eq(mx_gemm(&d, 1, &a, &s, &b, &s, &o, NULL), MX_OK);
   ck_assert(d == 1);
   /* C does not enter the unit: 2^-14 + C is one fused multiply-add of binary32 after the sum. */
@@ -151,7 +152,7 @@ START_TEST(fused_by_hand) {
   ck_assert_int_eq(mx_gemm(&d, 1, &a, &s, &b, &s, &o, NULL), MX_OK);
   ck_assert(d == 1 + 0x1p-20f);
   o.c = NULL;
-  /* A NaN scale makes NaN of everything, in mx_gemm()'s bits whatever the unit's are. */
+  /* A NaN scale makes every output NaN, with the bits of mx_gemm() whatever those of the unit are. */
   a.scales[1] = 255;
   ck_assert_int_eq(mx_gemm(&d, 1, &a, &s, &b, &s, &o, NULL), MX_OK);
   uint32_t bits;
@@ -180,7 +181,7 @@ START_TEST(fused_by_hand) {
 END_TEST
 /* --- intervals --- */
 
-/* Every third element subnormal or zero, some scales too: what encodings hold apart from values. */
+/* Makes every third element subnormal or zero, and some scales too, for which the encoding says more than the value. */
 static void make_low(mx_tensor *t, const mx_spec *spec, uint64_t seed) {
   const mx_format *e = mx_elem_format(spec->elem), *s = mx_scale_format(spec->scale);
   if (e->kind == MX_KIND_NONE) {
@@ -208,7 +209,7 @@ static mx_gemm_family family_of(const mx_mma_model *m) {
                           .sums = m->d->bits == 16 ? MX_F16 : MX_F32};
 }
 
-/* D of every row of the table lies in the interval of the row's own bits and fraction. Returns 0 if the row refuses the operands. */
+/* Checks that D of a row of the table lies in the interval for the row's own bits and fraction. Returns 0 if the row refuses the operands. */
 static int check_bound(const char *a_text, const char *b_text, size_t K, operands_kind kind, int low, const mx_mma_model *m, size_t *told) {
   enum { M = 3, N = 18 };
   const mx_spec as = operands_spec(a_text), bs = operands_spec(b_text);
@@ -253,7 +254,7 @@ START_TEST(bounds_of_rows) {
         taken += (size_t)check_bound(mixes[x][0], mixes[x][1], 1 + 31 * ((i + x + k) % 4), kinds[k], k != (i + x) % 4, &m, &told);
   ck_assert_uint_gt(rows, 50);
   ck_assert_uint_gt(taken, rows * 9 * 4 * 3 / 4);
-  ck_assert_uint_gt(told, taken * 54 / 4); /* and it says something */
+  ck_assert_uint_gt(told, taken * 54 / 4); /* and the intervals are narrow enough to say something */
 }
 END_TEST
 

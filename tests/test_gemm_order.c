@@ -1,4 +1,4 @@
-/* Tests what holds of a product in every order of its sums: products made so that no order changes a bit, and bounds that hold whatever the order is. */
+/* Tests what holds for a product in every order of its sums: products for which no order changes a bit, and bounds that hold for any order. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "lib/operands.h"
 #include "lib/run.h"
 
-/* Sums that are exact in any order: every model, and a random order, give what the reference gives. */
+/* For sums that are exact in any order, every model and a random order give what the reference gives. */
 START_TEST(order_free) {
   static const char *const specs[] = {"",          "block=1x16 scale=e4m3", "elem=e4m3", "elem=e5m2", "elem=e2m3 scale=ue5m3", "elem=e3m2",
                                       "elem=int8", "nibble=half_block",     "scale=fp32"};
@@ -60,7 +60,7 @@ START_TEST(order_free) {
 }
 END_TEST
 
-/* What follows the sum: with tensor scales `exact` alone may end elsewhere, and does not where their product with alpha is a binary32. */
+/* With tensor scales only `exact` may give another result, and it does not if their product with alpha is a binary32 number. */
 START_TEST(order_free_with_tensor_scales) {
   const mx_spec spec = operands_spec("tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value");
   const mx_mma_model unit = operands_unit("hopper_f16");
@@ -76,7 +76,7 @@ START_TEST(order_free_with_tensor_scales) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     float ga, gb;
     a.has_tensor_scale = b.has_tensor_scale = 1;
-    a.tensor_scale = 2688 * cases[i].a; /* 6 * 448: amax is what is stored */
+    a.tensor_scale = 2688 * cases[i].a; /* 2688 = 6 * 448, since amax is stored */
     b.tensor_scale = 2688 * cases[i].b;
     ck_assert_int_eq(mx_tensor_multiplier(&ga, &a, &spec) | mx_tensor_multiplier(&gb, &b, &spec), MX_OK);
     const double both = (double)ga * (double)gb, all = (double)(float)both * (double)cases[i].alpha;
@@ -124,7 +124,7 @@ START_TEST(bounds) {
           if (!(lo[i] <= d[i] && d[i] <= hi[i]) && !isnan(lo[i]) && !(isinf(lo[i]) && isinf(hi[i])))
             ck_abort_msg("%s, %s: %a outside [%a, %a]", specs[s], mx_gemm_model_name(o.model), (double)d[i], (double)lo[i], (double)hi[i]);
       }
-      if (kind == OPERANDS_NARROW) /* tight, too: a few units of the magnitudes, not a blank cheque */
+      if (kind == OPERANDS_NARROW) /* the bounds must also be tight: within a few units of the magnitudes */
         for (int i = 0; i < M * N; i++) ck_assert(hi[i] - lo[i] < 0.01f * (fabsf(hi[i]) + 10 * (s == 3 ? 1 : 1e3f)) || s == 4 || s == 2);
       mx_tensor_free(&a);
       mx_tensor_free(&b);

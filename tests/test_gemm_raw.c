@@ -1,4 +1,5 @@
-/* Tests the validator's call, mx_gemm_raw(): transposes, orders, strides, batches, layouts of scales, lists of outputs, against ref_gemm_raw. */
+/* Tests mx_gemm_raw(), the call of a validator, against ref_gemm_raw: transposes, orders, strides, batches, layouts of scales, lists of
+ * outputs. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Tests the product by tiles of AMX: the kernel's source over played tiles on every host, and the real ones where there are any. */
+/* Tests the product by AMX tiles: the source of the kernel over tiles in plain C on every machine, and over real tiles if there are any. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char *const specs[] = {"",
                                     "block=1x128 scale=ue5m3",
                                     "block=16x32"};
 enum { SPECS = sizeof specs / sizeof *specs };
-/* Around tiles, panels, the blocks that are ahead, and a piece of B (32 blocks of 32, 64 of 16). */
+/* Sizes around those of tiles, panels, the blocks that are ahead, and a piece of B (32 blocks of 32, 64 of 16). */
 static const size_t sizes[][3] = {{5, 1, 32},   {16, 16, 64},  {17, 33, 96},  {6, 16, 128},  {33, 18, 160},  {9, 15, 65},
                                   {8, 40, 250}, {20, 20, 992}, {33, 5, 1024}, {16, 3, 2080}, {260, 2, 1056}, {300, 19, 31}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -56,7 +56,7 @@ static void drop(product *p) {
 
 static int has_amx(void) { return mx_isa_usable(0) & MX_ISA_AMX && mxi_tiles_permitted(); }
 
-/* No tile is configured: what the processor says. */
+/* Whether the processor says that no tile is configured. */
 static int tiles_released(void) {
 #if defined(__x86_64__)
   uint8_t shapes[64], any = 0;
@@ -68,7 +68,7 @@ static int tiles_released(void) {
 #endif
 }
 
-/* Against ref/ in p->want. Does the played kernel take it? */
+/* Compares with ref/ in p->want. Returns whether the kernel over plain tiles takes the product. */
 static int check_played(product *p, const mx_gemm_options *o, const char *what) {
   mxg_plan plan;
   char text[200];
@@ -123,7 +123,7 @@ static void check_one(const char *keys, const size_t size[3], operands_kind kind
 START_TEST(shapes) {
   size_t taken = 0;
   for (size_t i = 0; i < SIZES; i++) check_one(specs[_i], sizes[i], i % 3 ? OPERANDS_NARROW : OPERANDS_QUANTISED, &taken);
-  /* not blocks of 5, but where there is one alone */
+  /* it does not take blocks of 5, unless there is only one */
   ck_assert(taken == 2 * SIZES || !strcmp(specs[_i], "block=1x5") || !mxi_gemm_codes_best(&(mx_exec){0}));
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(kinds) {
 }
 END_TEST
 
-/* Every pair of codes, and one row of A and one of B whose scales are too far apart: that tile alone is decoded. */
+/* Every pair of codes, and one row of A and one of B whose scales are too far apart, so that only their tile is decoded. */
 START_TEST(codes_and_far_tiles) {
   static const size_t size[] = {64, 48, 256};
   product p = make("", size, OPERANDS_NARROW);
@@ -159,7 +159,7 @@ START_TEST(codes_and_far_tiles) {
 }
 END_TEST
 
-/* The larger products have tiles where there are any: not left to another kernel. */
+/* Larger products use tiles if there are any, not another kernel. */
 START_TEST(choice) {
   static const size_t size[] = {17, 16, 256}, few[] = {4, 16, 256}, decode[] = {16, 16, 256};
   const size_t *const all[] = {size, few, decode, size};

@@ -1,4 +1,4 @@
-/* Tests the gradient rules of the quantised linear layer: every worked number that the papers' formulas give by hand, in the layer and in its parts. */
+/* Tests the gradient rules of the quantised linear layer, and their parts, against numbers worked by hand from the papers' formulas. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ START_TEST(dge) {
       {1.2, .724780}, {3.6, .724780}, {.48, .213796}};
   for (size_t i = 0; i < sizeof want / sizeof *want; i++)
     for (int sign = -1; sign <= 1; sign += 2) near("dge", slope(&r, MX_ELEM_E2M1, sign * want[i][0]), want[i][1], 6e-7);
-  /* The published vector: 20 points of [-6, 6] in bfloat16, and what the library's bfloat16 arithmetic made of them. */
+  /* The published vector: 20 points of [-6, 6] in bfloat16, and what the library computed from them in bfloat16. */
   static const double published[] = {.2002, .4375, .6055, .2168, 1.8359, .2695, .3027, .2695, .2402, .5781};
   for (int i = 0; i < 20; i++) {
     const float x = (float)(-6 + 12.0 * i / 19);
@@ -64,7 +64,7 @@ START_TEST(dge) {
 END_TEST
 
 START_TEST(baseline_compat) {
-  /* Bounds do not touch it, the interval is (lo, hi], and a midpoint is 0. */
+  /* Bounds do not apply to it, intervals are (lo, hi], and a midpoint gives 0. */
   const mx_linear_recipe r = recipe_of("", "grad.qprime=baseline_compat");
   static const double want[][2] = {{.35, .315479}, {2, .151572}, {-2, .174110}, {4, .174110}, {6, .2},
                                    {7, .2},        {-6, .2},     {-9, .2},      {.25, 0},     {5, 0}};
@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(spline) {
   const mx_linear_recipe r = recipe_of("", "grad.qprime=spline,grad.qprime_lo=0"), bounded = recipe_of("", "grad.qprime=spline");
-  /* Where the slope is not 0, for positive numbers; their ends to four digits. */
+  /* The intervals of positive numbers in which the slope is not 0, with their ends to four digits. */
   static const struct {
     double from, to, slope;
   } want[] = {{.1538, .4615, 1.625},  {.4615, .7692, 1.625},  {1.0769, 1.3846, 1.625}, {1.6923, 2, 1.625},
@@ -112,7 +112,7 @@ START_TEST(masks) {
 }
 END_TEST
 
-/* The root's power against the C library's, for every k and over many binades: e5m2's last interval is 8192 wide about 53248. */
+/* The power of the root against that of the C library, for every k and over many binades: e5m2's last interval is 8192 wide, around 53248. */
 START_TEST(powers) {
   for (int k = 1; k <= MXI_MOST_K; k++) {
     const mx_linear_recipe r = {.grad_qprime = MX_QPRIME_BASELINE_COMPAT, .grad_k = k};
@@ -137,7 +137,8 @@ START_TEST(every_format) {
 }
 END_TEST
 
-/* A layer of one output feature (or of one token) whose result before the rules is `up`: dw of dy = 1 and x = up in plain products. */
+/* Computes dw in a layer with one output feature (or one token) in which dw before the rules is `up`, from dy = 1 and x = up in plain
+ * products. */
 static void layer_dw(float *dw, const mx_linear_recipe *recipe, const float *w, const float *up, size_t n) {
   mx_linear_recipe r = *recipe;
   r.off[MX_DGRAD] = r.off[MX_WGRAD] = 1;
@@ -208,7 +209,7 @@ START_TEST(trust_mask) {
 }
 END_TEST
 
-/* The largest value itself is not below it. QuEST's scale of blocks of +-d, whose standard deviation is d. */
+/* The mask is 0 at the largest value itself. Blocks are +-d, whose standard deviation, from which QuEST takes the scale, is d. */
 START_TEST(trust_ends_at_the_largest_value) {
   const float w[] = {6, -6, 5.99f, -3}, up[] = {1, 2, 3, 4}, want[] = {0, 0, 3, 4};
   float dw[4], x[32];
@@ -230,7 +231,7 @@ START_TEST(trust_ends_at_the_largest_value) {
 }
 END_TEST
 
-/* The published example has a rotation of 4, smaller than the layer's smallest: its numbers through the same calls, one by one. */
+/* The published example has a rotation of 4, which is smaller than the layer allows, so its numbers go through the same calls one by one. */
 START_TEST(trust_mask_of_four) {
   const float xh[] = {.5f, -1, .25f, 9}, up[] = {1, 2, 3, 4};
   float dx[4];
@@ -265,7 +266,7 @@ START_TEST(table_of_configurations) {
   factors(ENCODE, "grad.config=softmax", (double[]){1, 1, 1, .9616}, 1e-6);
   /* The same block in the decode form: s = 2.5/6, s_q = .40625, codes 1.5 -4 .75 -> .5 or 1, 6: (q - v)/F at the largest. */
   factors("scale=e4m3 block=1x16 scale.rule=value", "grad.config=absmax", (double[]){1, 1, 1, 1 + (6 - 2.5 / .40625) / 6}, 6e-8);
-  /* All of the Jacobian: G = 1 sums (q - v) over the block, [.25 .75 .25 -.25], which the largest element gets with 6 (.4 / 2.5)^2. */
+  /* The full Jacobian: G = 1 sums (q - v) over the block, [.25 .75 .25 -.25], and the largest element gets that times 6 (.4 / 2.5)^2. */
   factors(ENCODE, "grad.config=absmax,grad.jacobian=full", (double[]){1, 1, 1, 1 + 6 * .16 * .16}, 6e-8);
   const double weight[] = {.090579, -.300733, .060717, .547971};
   double want[4];
@@ -299,7 +300,7 @@ START_TEST(gradient_of_the_tensor_scale) {
   static const double want[] = {-.0075, .023333, -.009167, 0};
   mxi_jacobian_diag(out, &b, (mxi_tensor_slope){10, dg});
   for (int i = 0; i < 4; i++) near("dh/dg", out[i] - 1, want[i], 6e-7);
-  /* In the layer, where 10 lies in another block and has all of it under absmax: its own code is exact, so that 1 is left. */
+  /* In the layer, 10 lies in another block and under absmax has the whole derivative; its own code is exact, so that 1 remains. */
   float x[32] = {0}, up[32], dw[32];
   memcpy(x, block, sizeof block);
   x[20] = 10;
@@ -307,7 +308,7 @@ START_TEST(gradient_of_the_tensor_scale) {
   mx_linear_recipe r = recipe_of(ENCODE " tensor.norm=unit", "grad.tensor=absmax");
   layer_dw(dw, &r, x, up, 32);
   for (int i = 0; i < 32; i++) ck_assert_float_eq(dw[i], up[i]);
-  /* All of it: sum over the tensor of G_i (f_i(U) - U_i). */
+  /* The full derivative: the sum over the tensor of G_i (f_i(U) - U_i). */
   r.grad_jacobian = MX_JACOBIAN_FULL;
   layer_dw(dw, &r, x, up, 32);
   near("dL/dg", (double)dw[20] - (double)up[20], -2 * -.0075 - .023333 + 0 * -.009167, 2e-6);
@@ -368,7 +369,7 @@ static double scale_smooth(double s) { return s + .06 * sin(3 * s); }
 static double scale_slope_smooth(double s) { return 1 + .18 * cos(3 * s); }
 
 typedef struct smooth {
-  int encode, tensor, lse; /* lse: Z and g are log-sum-exps */
+  int encode, tensor, lse; /* lse: Z and g are log-sum-exp values */
   double beta;
 } smooth;
 
@@ -449,7 +450,7 @@ START_TEST(jacobians) {
         mxi_jacobian_full(out, &s.block[b], up + b * N_IN, sums[b], how.tensor ? s.dg + b * N_IN : NULL, of_tensor);
         for (int j = 0; j < N_IN; j++) near("vector-Jacobian product", out[j], difference(&how, x, i, b * N_IN + j), 1e-8);
       }
-      /* The diagonal is the full one's, without a tensor scale; with one eq. 3 leaves out what f_i(U) has of the other U. */
+      /* Without a tensor scale this is the diagonal of the full Jacobian; with one, eq. 3 leaves out how f_i(U) depends on the other U. */
       mxi_jacobian_diag(out, &s.block[i / N_IN], (mxi_tensor_slope){s.g, NULL});
       if (!how.tensor) near("diagonal", out[i % N_IN], difference(&how, x, i, i), 1e-8);
     }
@@ -457,7 +458,7 @@ START_TEST(jacobians) {
 }
 END_TEST
 
-/* X / 10, Q(y) = y + .1 sin 2 pi y, q the identity: g cancels, and the printed equation does not see it. */
+/* With X / 10, Q(y) = y + .1 sin 2 pi y and q the identity, g cancels, which the printed equation misses. */
 START_TEST(tensor_scale_cancels) {
   double v[4], q[4], slopes[4], dz[] = {0, 0, 0, 1}, dg[] = {1, 1, 1, 1}, d[4], out[4];
   for (int i = 0; i < 4; i++) {
@@ -512,7 +513,7 @@ START_TEST(keys) {
   while (strcmp(mx_train_key_at(at)->name, "grad.qprime_lo")) at++;
   mx_train_key_text(text, sizeof text, &r, at);
   ck_assert_str_eq(text, "0.5");
-  ck_assert_int_eq(mx_linear_set(&r, "grad.qprime_lo", "0", &err), MX_OK); /* a zero that is said is not the default */
+  ck_assert_int_eq(mx_linear_set(&r, "grad.qprime_lo", "0", &err), MX_OK); /* an explicit zero is not the default */
   mx_train_key_text(text, sizeof text, &r, at);
   ck_assert_str_eq(text, "0");
   static const char *const refused[][2] = {

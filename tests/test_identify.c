@@ -1,8 +1,9 @@
 /* Tests that identify names what a kernel does: every preset, mixtures of keys that are not a preset, and both with chance or a rotation.
  *
- * Every eighteenth preset, 8 mixtures and every third of those once missed in `make check`; IDENTIFY_ALL=1 (make identify-all) or make check-all takes every preset and 1,000 mixtures, MIXTURES=N sets
- * how many, IDENTIFY_TABLE=1 prints a line for each case, FIRST=N starts there, IDENTIFY_SECONDS=S limits each. IDENTIFY_TIME=1 (make identify-time): every preset on one tensor
- * of 64 Ki and of 1 Mi elements. */
+ * `make check` takes every eighteenth preset, 8 mixtures and every third of those that were once missed. IDENTIFY_ALL=1 (make identify-all)
+ * or make check-all takes every preset and 1,000 mixtures. MIXTURES=N sets how many, IDENTIFY_TABLE=1 prints a line for each case, FIRST=N
+ * starts at a case, and IDENTIFY_SECONDS=S limits each. IDENTIFY_TIME=1 (make identify-time) times every preset on one tensor of 64 Ki and
+ * one of 1 Mi elements. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,16 +23,17 @@ static double clock_of(clockid_t id) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Seconds: by the clock on the wall, and of processor time, which other jobs on the machine do not stretch. */
+/* Seconds of wall-clock time, and of processor time, which other jobs on the machine do not lengthen. */
 static struct { double slowest, sum, slowest_cpu, sum_cpu; } spent;
 
-/* 1 if the spec that is found gives every byte. */
+/* Returns 1 if the spec that is found gives every byte. */
 static int found_in(outputs *o_, const mx_spec *spec, const char *what) {
   outputs o = *o_;
   mx_identity id;
   mx_error err = {0};
-  const mx_identify_options how = {.seconds = getenv("IDENTIFY_SECONDS") ? atof(getenv("IDENTIFY_SECONDS"))
-                                                                         : 2000}; /* a busy machine must not change what is found */
+  const mx_identify_options how = {.seconds = getenv("IDENTIFY_SECONDS")
+                                                  ? atof(getenv("IDENTIFY_SECONDS"))
+                                                  : 2000}; /* so long that a busy machine does not change what is found */
   const double t = clock_of(CLOCK_MONOTONIC), c = clock_of(CLOCK_PROCESS_CPUTIME_ID);
   const mx_status s = mx_identify(&id, o.samples, o.n, &how, &err);
   const double took = clock_of(CLOCK_MONOTONIC) - t, cpu = clock_of(CLOCK_PROCESS_CPUTIME_ID) - c;
@@ -100,13 +102,13 @@ START_TEST(mixtures) {
 }
 END_TEST
 
-/* Mixtures that were not answered once: types that random rounding allows alike, flush before a rotation, prescale under tensor.norm=unit; a given
- * tensor scale, random scales under foursix, limits of the scale's byte that show together alone, rows of samples that differ in width, prescale
- * above 1; a zero scale of huge blocks in the encode form, a rotation among short tensors, elements that a block of unlike rows makes tiny, a given
- * tensor scale in the encode form, a target that the elements alone tell, keys that hide each other in blocks of zeros, a chain that excludes what was
- * found first, foursix that shows in one block, random scales under foursix, in
- * several rules and below the least code alone; one whose scales are all a limit; a wrong select.error that spoke against the right arithmetic, and
- * two keys that show beside each other alone; a prescale so near 1 that every code is next to its value without it. */
+/* Mixtures that identify once failed on: types between which stochastic rounding does not decide; flush before a rotation; prescale under
+ * tensor.norm=unit; a given tensor scale, also in the encode form; random scales under foursix, in several rules and only below the smallest
+ * code; limits of the scale's byte that only show together; samples whose rows differ in width; prescale above 1; a zero scale of huge
+ * blocks in the encode form; a rotation among short tensors; elements that a block of very different rows makes tiny; a target that only the
+ * elements show; keys that hide each other in blocks of zeros; a chain that excludes what was found first; foursix that shows in one block;
+ * scales that are all at a limit; a wrong select.error that spoke against the right arithmetic; two keys that only show beside each other;
+ * and a prescale so near 1 that every code is next to the one without it. */
 START_TEST(once_missed) {
   static const uint64_t wide[] = {59, 62,  145, 404, 494, 562, 784, 893, 330,   435, 517, 920,
                                   26, 794, 815, 715, 203, 357, 557, 471, 20093, 725, 934};
@@ -122,7 +124,7 @@ START_TEST(once_missed) {
 }
 END_TEST
 
-/* Chance with its seed, and rotations with their signs, beside plain keys. */
+/* Stochastic rounding with its seed, and rotations with their signs, beside plain keys. */
 START_TEST(chance_and_rotation) {
   static const char *const keys[] = {"elem.round=sr seed=3",
                                      "had.size=16 had.sign=te",
@@ -147,7 +149,7 @@ START_TEST(chance_and_rotation) {
 }
 END_TEST
 
-/* Without a seed that can be found: how many random bits, and that nothing else is wrong. */
+/* If no seed can be found, identify says how many random bits there are, and that nothing else is wrong. */
 START_TEST(chance_without_seed) {
   mx_spec spec = {.elem_round = MX_ROUND_SR, .sr_bits = 4, .seed = 77777777777u};
   outputs o = {0};
@@ -162,7 +164,7 @@ START_TEST(chance_without_seed) {
 }
 END_TEST
 
-/* A rule of no chance is never called random, however many of its elements lie on ties. */
+/* A deterministic rule is never called stochastic, however many of its elements lie on ties. */
 START_TEST(ties_are_not_chance) {
   const mx_spec spec = {.elem_round = MX_ROUND_RNA};
   mx_cases c;
@@ -174,7 +176,7 @@ START_TEST(ties_are_not_chance) {
   ck_assert_int_eq(mx_identify(&id, o.samples, o.n, &(mx_identify_options){.seconds = 2000}, NULL), MX_OK);
   ck_assert(id.exact && !id.stochastic);
   ck_assert_int_eq(id.spec.elem_round, MX_ROUND_RNA);
-  /* What these data leave open is decided by the suite that is named: another value of the key gives other bytes there. */
+  /* The suite that is named decides what these data leave open: another value of the key gives other bytes there. */
   int suites[64];
   ck_assert_int_eq(mx_deciding_suites(suites, &id.spec, ~UINT64_C(0)), MX_OK);
   for (size_t i = 0; mx_key_name(i); i++) {
@@ -186,7 +188,8 @@ START_TEST(ties_are_not_chance) {
 }
 END_TEST
 
-/* The search runs the scalar rules, the count the vectors: a mixture on which they differ could not be named. (139: scan_y under a tensor scale.) */
+/* The search runs scalar code and the final count runs vectors, so a mixture on which they differ could not be named. (139: scan_y under a
+ * tensor scale.) */
 START_TEST(scalar_is_vector) {
   for (uint64_t i = 0; i < 160; i += i < 8 ? 1 : 131) {
     mx_spec spec;
@@ -208,8 +211,8 @@ START_TEST(scalar_is_vector) {
 }
 END_TEST
 
-/* What is kept of one trial must not change another's: then the order of trials, and with it the number of threads, changes nothing. (245: a move
- * took the search to another format, whose elements passed for those of the right one.) */
+/* What is kept from one trial must not change another one, so that the order of trials, and with it the number of threads, does not matter.
+ * (245: a move led the search to another format, whose elements were taken for those of the right one.) */
 START_TEST(threads_change_nothing) {
   static const uint64_t streams[] = {245, 578};
   for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
@@ -228,8 +231,8 @@ START_TEST(threads_change_nothing) {
 }
 END_TEST
 
-/* One tensor of ordinary numbers under every preset. */
-/* A limit on time that is over at once is a status of its own, and not the answer that no spec fits. The spec is no preset's: presets are always tried. */
+/* A time limit that is reached at once has its own status, and is not the answer that no spec fits. The spec is not that of a preset, since
+ * presets are always tried. */
 START_TEST(time_runs_out) {
   mx_spec spec;
   mx_identity id;
@@ -246,6 +249,7 @@ START_TEST(time_runs_out) {
 }
 END_TEST
 
+/* Times one tensor of ordinary numbers under every preset. */
 START_TEST(times) {
   static const size_t sizes[] = {256, 1024};
   for (size_t k = 0; k < 2; k++) {

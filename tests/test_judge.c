@@ -1,4 +1,4 @@
-/* Tests that mx_judge() tells models apart, names places in D, and heeds the options of comparison. */
+/* Tests that mx_judge() distinguishes models, names places in D, and respects the options of comparison. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ START_TEST(each_model_is_named) {
 }
 END_TEST
 
-/* ---- where D stands */
+/* ---- places in D */
 
 START_TEST(d_transposed_shifted_and_permuted) {
   fixture f;
@@ -179,7 +179,7 @@ START_TEST(bound_takes_every_order_and_no_bug) {
 }
 END_TEST
 
-/* Matrix units: the row of the table is named, alone and under a bug; and a row with parameters of one's own. */
+/* Matrix units: the row of the table is named, alone and beside a bug, and so is a row with other parameters. */
 START_TEST(matrix_units_are_named) {
   static const char *const rows[] = {"hopper_fp8_wgmma", "ada_fp8", "blackwell_mxf8f6f4", "cdna3_fp8"};
   fixture f;

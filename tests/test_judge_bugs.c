@@ -1,5 +1,5 @@
-/* Tests that mx_judge() names kernels with one bug each, computed here in plain binary64 from codes and scales, on all of their outputs, and does
- * not name what is no bug of that kind. */
+/* Tests that mx_judge() names the bug of kernels with one bug each, computed here in plain binary64 from codes and scales, for all of their
+ * outputs, and does not name a bug where there is none. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/run.h"
 #include "mxgold/verify.h"
 
-/* Operands as numbers: values of codes [rows][k] and of scales [rows][kb], in each of A and B. */
+/* Operands as numbers: the values of codes [rows][k] and of scales [rows][kb] of A and of B. */
 typedef struct work {
   fixture f;
   size_t m, n, k, kb, block;
@@ -79,7 +79,7 @@ static void half_of_each_32(work *w) {
   for (size_t i = 0; i < w->m * w->k; i++)
     if (i % w->k % 32 >= 16) w->v[0][i] = 0;
 }
-static void scales_swapped(work *w) { /* rows beyond the shorter keep theirs */
+static void scales_swapped(work *w) { /* rows beyond those of the shorter operand keep their scales */
   double *a = scales_of(w, 0);
   const size_t shared = (w->m < w->n ? w->m : w->n) * w->kb;
   memcpy(w->s[0], w->s[1], shared * sizeof *a);
@@ -102,7 +102,7 @@ static void a_row_of_16(work *w) { scale_from(w, 0, row_of_16); }
 static void b_first_row(work *w) { scale_from(w, 1, first_row); }
 static void b_pairs(work *w) { scale_from(w, 1, of_pairs); }
 
-/* Block b of an operand read from block from(b), codes and scales. */
+/* Reads codes and scales of block b of an operand from block from[b]. */
 static void move_blocks(work *w, int side, const size_t *from) {
   double *v = codes_of(w, side), *s = scales_of(w, side);
   for (size_t r = 0; r < rows(w, side); r++)
@@ -211,7 +211,7 @@ static const struct {
 };
 enum { DAMAGES = sizeof damages / sizeof damages[0] };
 
-/* The finding, or one that these data do not tell from it: A and B in another order within a block give the same sums. */
+/* The finding must say these words, or those of a bug that gives the same sums, such as A and B in another order within a block. */
 static void said(const mx_judgement *j, const char *words) {
   ck_assert(!j->equal);
   for (int i = 0; i < j->n_findings; i++) {
@@ -228,11 +228,11 @@ static void said(const mx_judgement *j, const char *words) {
 START_TEST(bugs_of_operands) {
   work w;
   if (_i % 2 && damages[_i / 2].damage == no_subnormals) return; /* these e4m3 have none */
-  if (_i % 2 && damages[_i / 2].damage == table_entry) return;   /* tables of 4 bits alone are looked through */
+  if (_i % 2 && damages[_i / 2].damage == table_entry) return;   /* only tables of 4-bit codes are searched */
   open_work(&w, _i % 2 ? "elem=e4m3" : "elem=e2m1", 64, 80, 256);
   damages[_i / 2].damage(&w);
   float *d = sums(&w);
-  if (damages[_i / 2].damage == a_for_b) { /* beyond A's rows nobody knows */
+  if (damages[_i / 2].damage == a_for_b) { /* beyond A's rows the result is not defined */
     float *right = product(&w.f, &w.f.a, &w.f.b, &(mx_gemm_options){.model = MX_GEMM_F64});
     for (size_t i = 0; i < w.m * w.n; i++)
       if (i % w.n >= w.m) d[i] = right[i];
@@ -365,7 +365,7 @@ START_TEST(bugs_of_outputs) {
 }
 END_TEST
 
-/* A K block that is lost in odd rows alone: the rest of D is right, and is left alone. */
+/* A K block is lost only in odd rows; the rest of D is right and must not be blamed. */
 START_TEST(a_bug_in_every_second_row) {
   work w;
   open_work(&w, "elem=e4m3", 64, 80, 208);
@@ -383,7 +383,7 @@ START_TEST(a_bug_in_every_second_row) {
 }
 END_TEST
 
-/* To rounding: no bits to agree on, so all of D has to bear it out. */
+/* Bugs that are found only up to rounding: no bits can agree, so all of D must support the finding. */
 START_TEST(bugs_without_bits) {
   work w;
   open_work(&w, "elem=e2m1", 64, 96, 256);
@@ -453,7 +453,7 @@ START_TEST(bugs_of_the_epilogue) {
 }
 END_TEST
 
-/* The order of the factors behind the sum: te-nvfp4's two tensor scales one after the other. */
+/* The order of the factors after the sum: te-nvfp4's two tensor scales, one after the other. */
 START_TEST(order_of_the_factors) {
   work w;
   float ga, gb;
@@ -471,7 +471,7 @@ START_TEST(order_of_the_factors) {
 }
 END_TEST
 
-/* Chunks of K in a narrow accumulator, added in binary32. */
+/* Chunks of K are summed in a narrow accumulator and added in binary32. */
 START_TEST(promoted_chunks) {
   work w;
   open_work(&w, "elem=e2m1", 64, 64, 256);
@@ -516,7 +516,7 @@ START_TEST(no_cause_without_all_of_d) {
 }
 END_TEST
 
-/* An accumulator that is narrower than binary32 and not these operands' own says so. */
+/* The verdict names an accumulator that is narrower than binary32 and not the usual one of these operands. */
 START_TEST(narrow_accumulators_are_told) {
   work w;
   mx_mma_model model;
@@ -532,7 +532,7 @@ START_TEST(narrow_accumulators_are_told) {
   }
   free(d);
   close_work(&w);
-  open_work(&w, "elem=e4m3", 8, 8, 64); /* Hopper's FP8 unit is what FP8 kernels are built on */
+  open_work(&w, "elem=e4m3", 8, 8, 64); /* FP8 kernels use Hopper's FP8 unit anyway */
   d = sums(&w);
   j = judge(&w.f, d, NULL, NULL);
   for (int i = 0; i < j->n_models; i++)

@@ -70,7 +70,7 @@ START_TEST(each_damage_of_operands_is_named) {
   char words[120];
   begin(&f, "elem=e2m1", M, M, K);
   for (int side = 1; side <= 3; side++) {
-    if (side == 3 && damages[_i].damage == swapped_nibbles) continue; /* the same pairs in another order: nothing is wrong */
+    if (side == 3 && damages[_i].damage == swapped_nibbles) continue; /* the same pairs in another order, so nothing is wrong */
     mx_tensor a = copy(&f.a, &f.spec), b = copy(&f.b, &f.spec);
     if (side & 1) damages[_i].damage(&a);
     if (side & 2) damages[_i].damage(&b);
@@ -154,7 +154,7 @@ START_TEST(two_bugs_at_once) {
 }
 END_TEST
 
-/* A tile whose K loop ended early, all else right: the bug is named from the wrong outputs alone. */
+/* A tile whose K loop ended early, while everything else is right: the bug is named from the wrong outputs alone. */
 START_TEST(a_tile_with_a_bug) {
   fixture f;
   begin(&f, "elem=e4m3", 64, 64, 160);

@@ -1,4 +1,4 @@
-/* Tests mx_judge() on what follows the sum, the order of the sum itself, and roundings, computed by hand. */
+/* Tests mx_judge() on what follows the sum, on the order of the sum itself, and on roundings, all computed here. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Compares each operation of the library on each ISA with its scalar code: lib/checkasm.h, a line each. NEON's run under an emulator in make
- * check-neon. */
+/* Compares each operation of the library on each ISA with its scalar code by lib/checkasm.h, which prints a line for each. make check-neon
+ * runs those of NEON under an emulator. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #include "mxgold/isa.h"
 #include "mxgold/quantize.h"
 
-/* What has to have a line, typed by hand: an operation that is dropped from the harness is missed here. */
+/* The operations that must have a line, typed by hand, so that one that is dropped from the harness is missed here. */
 static const char *const operations[] = {
     "quantize", "quantize, stochastic", "quantize, 16-bit input", "quantize both ways", "dequantize",  "tensor amax",
     "hadamard", "encode_array",         "decode_array",           "pack 4 bits",        "pack 6 bits", "layouts",
     "diff"};
 
-/* What checkasm() prints, passed on. Returns its result. */
+/* Captures what checkasm() prints and passes it on. Returns its result. */
 static int said(char *text, size_t room, uint32_t isa) {
   FILE *file = tmpfile();
   ck_assert_ptr_nonnull(file);
@@ -52,7 +52,7 @@ START_TEST(every_operation) {
 }
 END_TEST
 
-/* What earlier calls left on the stack decides nothing. Found by hip-diff: an E4M3 NaN kept its sign where that memory was not zero. */
+/* What earlier calls left on the stack must not matter. (hip-diff found that an E4M3 NaN kept its sign if that memory was not zero.) */
 static __attribute__((noinline)) void leave_on_stack(int byte) {
   volatile uint8_t room[32768];
   for (size_t i = 0; i < sizeof room; i++) room[i] = (uint8_t)byte;
@@ -81,7 +81,7 @@ START_TEST(nan_after_other_calls) {
 }
 END_TEST
 
-/* No column of the table is a scalar row in the clothes of another; the mask acts on rows. */
+/* No row of the table has the scalar code in place of its own, and the mask acts on rows. */
 START_TEST(the_table_has_every_kernel) {
   uint32_t isa;
   size_t columns = 0;
@@ -102,7 +102,7 @@ START_TEST(names_of_masks) {
   static const struct {
     const char *text;
     uint32_t off;
-    int unknown; /* where, -1: nowhere */
+    int unknown; /* the position of an unknown name; -1: none */
   } cases[] = {{NULL, 0, -1},
                {"", 0, -1},
                {"avx512", MX_ISA_AVX512 | MX_ISA_AMX, -1},

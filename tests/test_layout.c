@@ -1,4 +1,4 @@
-/* Tests that layouts are bijections, with their inverses, and stand where the vendors' kernels look. */
+/* Tests that layouts are bijections, that their inverses work, and that scales are where the vendors' kernels look for them. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ START_TEST(round_trip) {
     mx_layout_pack(packed, (mx_layout)_i, in, rows, kb, 0xEE);
     mx_layout_unpack(back, (mx_layout)_i, packed, rows, kb);
     ck_assert_mem_eq(in, back, rows * kb);
-    size_t n_pad = 0; /* 0xEE = 238 is among the values too: count both */
+    size_t n_pad = 0; /* 0xEE = 238 is also among the values, so count both */
     for (size_t i = 0; i < size; i++) n_pad += packed[i] == 0xEE;
     for (size_t i = 0; i < rows * kb; i++) n_pad -= in[i] == 0xEE;
     ck_assert_uint_eq(n_pad, size - rows * kb);
@@ -49,7 +49,7 @@ START_TEST(round_trip) {
 }
 END_TEST
 
-/* By hand from the formulas of the sources named in formats/layouts.def, [256][8] scales. */
+/* Computed by hand from the formulas of the sources named in formats/layouts.def, for [256][8] scales. */
 START_TEST(known_indices) {
   static const struct {
     mx_layout layout;

@@ -13,7 +13,7 @@
 
 enum { MOST = 64 * 80 };
 
-/* What a call gave: outputs, and each operand's bytes as they were made. */
+/* What a call gave: its outputs, and the bytes of each operand. */
 typedef struct result {
   float y[MOST], dx[MOST], dw[MOST], db[80];
   uint8_t codes[MX_OPERANDS][4 * MOST], scales[MX_OPERANDS][4 * MOST];
@@ -44,7 +44,7 @@ typedef struct setup {
   mx_exec exec;
 } setup;
 
-static float x[MOST], w[MOST], dy[MOST], bias[80], average[MOST]; /* of w */
+static float x[MOST], w[MOST], dy[MOST], bias[80], average[MOST]; /* average: of w */
 static uint16_t x16[MOST], w16[MOST], dy16[MOST];
 
 static void fill(void) {
@@ -82,7 +82,7 @@ static void run(result *r, const setup *s, const mx_linear_recipe *recipe, int b
   }
   size_t saved, work;
   if (mx_linear_sizes(&saved, &work, &l, &s->exec, &err)) ck_abort_msg("sizes: %s", err.text);
-  /* Guards behind what was asked for, and dirt within. */
+  /* There are guards after the requested memory, and garbage in it. */
   uint8_t *room = malloc(saved + work + 128);
   memset(room, 0xA5, saved + work + 128);
   if (mx_linear_forward(&l, y, xi, wi, b, room, room + saved + 64, &s->exec, &err)) ck_abort_msg("forward: %s", err.text);
@@ -202,7 +202,7 @@ static const struct {
     {"scale=ue5m3_61440 block=1x16 scale.rule=value tensor.norm=nv tensor.target=2688 had.size=32 had.sign=fresh", "", "tensor.hold=50"},
 };
 
-/* T, I, O: whole blocks, tails everywhere, one of each, more tokens than columns. */
+/* T, I, O: whole blocks, tails everywhere, one of each, and more tokens than columns. */
 static const size_t shapes[][3] = {{32, 64, 32}, {33, 47, 39}, {1, 1, 1}, {50, 17, 70}, {7, 64, 2}};
 
 START_TEST(rules_and_shapes) {
@@ -210,7 +210,7 @@ START_TEST(rules_and_shapes) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
     mx_linear_recipe r = recipe_of(rules[i].keys, rules[i].operands, rules[i].train);
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-      if (k > 2 && strstr(rules[i].train, "grad.")) break; /* ref/ is slow at these */
+      if (k > 2 && strstr(rules[i].train, "grad.")) break; /* ref/ is slow for these */
       char name[300];
       const setup s = {shapes[k][0],
                        shapes[k][1],
@@ -250,7 +250,7 @@ START_TEST(every_model) {
 }
 END_TEST
 
-/* All off is the plain layer: each output one chain of fused multiply-adds, here by hand. */
+/* With everything off it is the plain layer, in which each output is one chain of fused multiply-adds, here in a plain loop. */
 START_TEST(plain_layer) {
   fill();
   static result got;
@@ -273,7 +273,7 @@ START_TEST(plain_layer) {
 }
 END_TEST
 
-/* A block along the wrong axis would see the huge row of x in the scales of all others. */
+/* With blocks along the wrong axis, the huge row of x would show in the scales of all other rows. */
 START_TEST(blocks_run_along_the_reduction_axis) {
   fill();
   static result got;
@@ -303,7 +303,7 @@ START_TEST(draws) {
   run(&a, &s, &r, 0);
   for (int p = 0; p < MX_OPERANDS; p++)
     for (int q = 0; q < p; q++) ck_assert_uint_ne(a.seed[p], a.seed[q]);
-  /* Signs are the product's; under had.draw=backward those of Dgrad are Wgrad's too. */
+  /* Each product has its own signs; under had.draw=backward Wgrad shares those of Dgrad. */
   for (int backward = 0; backward < 2; backward++) {
     r = recipe_of("had.size=64 had.sign=fresh", "", backward ? "had.draw=backward" : "");
     run(&a, &s, &r, 0);
@@ -315,7 +315,8 @@ START_TEST(draws) {
 }
 END_TEST
 
-/* recipe-bf16 by hand, under both spellings. Seven bits behind the point: 1 + 2^-9 is 1, what is just above the tie 1 + 2^-8 is 1 + 2^-7, the tie itself is 1. */
+/* recipe-bf16 by hand, under both spellings. There are seven bits after the point: 1 + 2^-9 becomes 1, a number just above the tie 1 + 2^-8
+ * becomes 1 + 2^-7, and the tie itself becomes 1. */
 START_TEST(bfloat16_operands) {
   static const float xs[2] = {1 + 0x1p-9f, 1 + 0x1p-8f + 0x1p-20f}, ws[2] = {0x1.01p0f, 3};
   static const char *const spellings[] = {"elem=bf16", "elem=none input.dtype=bfloat16"};

@@ -1,5 +1,6 @@
-/* Tests functions and ordered sums of float32 arrays: every ISA and number of threads against the reference, bit for bit; the reference against
- * MPFR; and digests typed here, which hold every compiler and machine to the same bits. All 2^32 inputs: make exhaustive-math. */
+/* Tests functions and ordered sums of float32 arrays: every ISA and number of threads against the reference, bit for bit; the reference
+ * against MPFR; and all against digests typed here, so that every compiler and machine gives the same bits. make exhaustive-math runs all
+ * 2^32 inputs. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ START_TEST(functions_are_the_reference) {
 }
 END_TEST
 
-/* Every length and start, in place too; what lies beyond stays. */
+/* Every length and start, also in place; what lies beyond must stay unchanged. */
 START_TEST(tails) {
   enum { N = 70 };
   float x[N], dy[N], want[N], got[N];
@@ -86,7 +87,7 @@ START_TEST(tails) {
 }
 END_TEST
 
-/* The stated bounds, by MPFR: one float in 2^19, another stride than above, and the specials. */
+/* The stated bounds, checked by MPFR for one float in 2^19, with another stride than above, and for special values. */
 START_TEST(errors_are_bounded) {
   enum { N = 9000 };
   float x[N], y[N], one[N];
@@ -165,9 +166,9 @@ END_TEST
 
 /* --- rows --- */
 
-/* Rows of a length with gaps between them; as most trainings have them, or with now and then what sums could get wrong. */
+/* Tests rows with gaps between them, with numbers as in most trainings, or now and then with some that sums could get wrong. */
 static void hold_rows(size_t rows, size_t cols, int special, int most_threads) {
-  const size_t ld = cols + 3, n = (rows + 1) * ld; /* column sums write a row where there is none to read */
+  const size_t ld = cols + 3, n = (rows + 1) * ld; /* column sums write one row even if there are none to read */
   float *x = room(n), *y = room(n), *got = room(n), *want = room(n), *start = room(n);
   double *sums = malloc((rows + 1) * sizeof *sums), *expected = malloc((rows + 1) * sizeof *sums);
   math_inputs_random(start, n, 3);
@@ -221,13 +222,13 @@ START_TEST(rows_are_the_reference) {
 END_TEST
 
 START_TEST(rows_by_threads) {
-  hold_rows(1, 3 * MX_MATH_PIECE + 5, 0, 5); /* pieces */
+  hold_rows(1, 3 * MX_MATH_PIECE + 5, 0, 5); /* several pieces */
   hold_rows(2, MX_MATH_PIECE * 5, 1, 4);
   hold_rows(900, 110, 0, 5);
 }
 END_TEST
 
-/* Softmax and sums against long double arithmetic: no bits, a bound. */
+/* Softmax and sums against long double arithmetic, within a bound. */
 START_TEST(softmax_is_near) {
   enum { N = 300 };
   float x[N], y[N];

@@ -20,7 +20,7 @@ static mx_mma_model model_of(const char *text) {
 
 enum { MAX_K = 64 };
 
-/* Products of one output; what is not given is +0. */
+/* The products of one output; what is not given is +0. */
 typedef struct given {
   uint64_t a[MAX_K], b[MAX_K];
   uint8_t scale_a[8], scale_b[8];
@@ -33,7 +33,7 @@ static void put(void *row, const mx_format *f, size_t k, uint64_t code) {
   for (size_t i = 0; f->bits != 4 && i < size; i++) bytes[k * size + i] = (uint8_t)(code >> 8 * i);
 }
 
-/* D of a 1 x 1 tile of depth K, by both implementations; c NULL: the sum starts from nothing. */
+/* D of a 1 x 1 tile of depth K, by both implementations, which must agree; c NULL: the sum starts from nothing. */
 static uint64_t one(const char *model, size_t K, const given *g, const uint64_t *c) {
   mx_mma_model m = model_of(model);
   uint8_t a[8 * MAX_K] = {0}, b[8 * MAX_K] = {0};
@@ -72,7 +72,7 @@ START_TEST(truncation) {
   given h = {.a = {F16(0), F16(-12), F16(-12), F16(-12), F16(-12)}, .b = {F16(0), F16(-13), F16(-13), F16(-13), F16(-13)}};
   expect("turing/mma_m16n8k8_f32_f16_f16_f32", 8, &h, 0, 0x3F800000);
   expect("hopper/mma_m16n8k8_f32_f16_f16_f32", 8, &h, 0, 0x3F800001);
-  /* 1 - 2^-26: cut toward zero the small term is gone, though the exact sum lies below 1. */
+  /* 1 - 2^-26: cut toward zero, the small term vanishes, although the exact sum is below 1. */
   given n = {.a = {F16(0), F16(-13) | NEG16}, .b = {F16(0), F16(-13)}};
   expect("hopper/mma_m16n8k8_f32_f16_f16_f32", 8, &n, 0, 0x3F800000);
   expect("exact:ab=f16", 8, &n, 0, 0x3F800000); /* RNE: nearer to 1 than to 1 - 2^-24 */
@@ -106,7 +106,7 @@ START_TEST(joining) {
   given fnuz = {.a = {0x40}, .b = {0x40}}; /* 1 in e4m3fnuz */
   expect("cdna3/mfma_f32_16x16x32_fp8_fp8", 32, &fnuz, F32(-25) | NEG32, 0x3F7FFFFF);
   expect("cdna3/mfma_f32_16x16x32_fp8_fp8", 32, &fnuz, F32(-26) | NEG32, 0x3F800000);
-  /* add: 2^24 + 3 by one RNE addition is 2^24 + 4; a truncating fused sum has 2^24 + 2. */
+  /* add: 2^24 + 3 by one RNE addition is 2^24 + 4; a truncating fused sum gives 2^24 + 2. */
   given three = {.a = {E4M3(0), E4M3(1)}, .b = {E4M3(0), E4M3(0)}};
   expect("hopper/mma_m16n8k16_f32_e4m3_e4m3_f32", 16, &three, F32(24), 0x4B800002);
   expect("rtx_blackwell/mma_m16n8k16_f32_e4m3_e4m3_f32", 16, &three, F32(24), 0x4B800001);
@@ -120,7 +120,7 @@ START_TEST(chaining) {
   expect("hopper/mma_m16n8k16_f32_f16_f16_f32", 16, &g, 0, 0x3F800001);
   /* Two instructions of k8 along K lose them again. */
   expect("hopper/mma_m16n8k8_f32_f16_f16_f32", 16, &g, 0, 0x3F800000);
-  /* Ascending: 1, then -1, then 2^-30 leaves 2^-30; the other way round it is cut away. */
+  /* In ascending order 1, -1 and 2^-30 leave 2^-30; in descending order it is cut away. */
   given up = {.a = {[0] = F16(0), [8] = F16(0) | NEG16, [16] = F16(-15 + 1)}, .b = {[0] = F16(0), [8] = F16(0), [16] = F16(-14)}};
   expect("hopper/mma_m16n8k8_f32_f16_f16_f32", 24, &up, 0, F32(-28));
   given down = {.a = {[16] = F16(0), [8] = F16(0) | NEG16, [0] = F16(-14)}, .b = {[16] = F16(0), [8] = F16(0), [0] = F16(-14)}};
@@ -141,10 +141,10 @@ START_TEST(zeros_and_the_floor) {
   expect("hopper/mma_m16n8k8_f32_tf32_tf32_f32:rules=mmasim", 8, &g, 0, 0);
   expect("blackwell/mma_m16n8k8_f32_tf32_tf32_f32", 8, &g, 0, 0);
   expect("blackwell/mma_m16n8k8_f32_tf32_tf32_f32:rules=h200", 8, &g, 0, 1);
-  /* The floor: 2^-159 lies 26 below -133 and is cut; without a floor 2^10 of them, in chains of 8, would never reach a subnormal either. */
+  /* The floor: 2^-159 is 26 below -133 and is cut. Without a floor 2^10 of them, in chains of 8, would not reach a subnormal either. */
   given low = {.a = {F32(-79), F32(-79)}, .b = {F32(-80), F32(-80)}};
   expect("hopper/mma_m16n8k8_f32_tf32_tf32_f32", 8, &low, 0, 0);
-  /* An accumulator in f16 has a floor of its own, -21: half of the smallest number and 2^-46 are rounded up, with 2^-47 it is a tie. */
+  /* An accumulator in f16 has its own floor, -21: half of the smallest number plus 2^-46 is rounded up, while with 2^-47 it is a tie. */
   given half = {.a = {F16(-11), 2}, .b = {F16(-14), 2}};
   expect("hopper/mma_m16n8k8_f16_f16_f16_f16", 8, &half, 0, 1);
   half.b[1] = 1;
@@ -157,13 +157,13 @@ START_TEST(zeros_and_the_floor) {
   expect("hopper/mma_m16n8k16_f32_f16_f16_f32", 16, &minus, NEG32, 0);
   given under = {.a = {BF16(-100) | NEG16}, .b = {BF16(-100)}};
   expect("hopper/mma_m16n8k16_f32_bf16_bf16_f32", 16, &under, 0, 0);
-  expect("cdna3/mfma_f32_32x32x8_bf16", 8, &under, 0, NEG32); /* there the sum goes down to -2^-157 and keeps its sign */
+  expect("cdna3/mfma_f32_32x32x8_bf16", 8, &under, 0, NEG32); /* here the sum reaches down to -2^-157 and keeps its sign */
 }
 END_TEST
 
-/* 0 as a number where a field of 0 means none. */
+/* Parameters can be the number 0 although a field of 0 means none. */
 START_TEST(parameters_of_0) {
-  /* 2^-3 has the exponent -3: its place at F=2 is 2^-5. Raised to 0 or 1 the place is 2^-2 or 2^-1, and nothing is left. */
+  /* 2^-3 has the exponent -3, and its last place at F=2 is 2^-5. With a floor of 0 or 1 that place is 2^-2 or 2^-1, and nothing is left. */
   const given eighth = {.a = {F32(-3)}, .b = {F32(0)}};
   expect("fused:L=2,F=2,a=f32,b=f32", 2, &eighth, 0, F32(-3));
   expect("fused:L=2,F=2,floor=none,a=f32,b=f32", 2, &eighth, 0, F32(-3));
@@ -171,7 +171,7 @@ START_TEST(parameters_of_0) {
   expect("fused:L=2,F=2,floor=0,a=f32,b=f32", 2, &eighth, 0, 0);
   expect("fused:L=2,F=2,floor=1,a=f32,b=f32", 2, &eighth, 0, 0);
   expect("fused:L=2,F=2,floor=0,a=f32,b=f32,align=rne", 2, &eighth, 0, 0); /* half a place: a tie */
-  /* C = 1 lies 3 below 8: more than 0, 1, 2, not more than 3. */
+  /* C = 1 is 3 below 8, which is more than 0, 1 and 2, but not more than 3. */
   const given eight = {.a = {F32(3)}, .b = {F32(0)}};
   const uint64_t one_f32 = F32(0), nine = 0x41100000;
 #define AFTER "fused:L=2,F=20,join=after,sum_bits=20,c_bits=20,a=f32,b=f32,c_drop="
@@ -179,7 +179,7 @@ START_TEST(parameters_of_0) {
   expect(AFTER "0", 2, &eight, one_f32, F32(3));
   expect(AFTER "2", 2, &eight, one_f32, F32(3));
   expect(AFTER "3", 2, &eight, one_f32, nine);
-  expect(AFTER "0", 2, &eight, F32(3), F32(4)); /* as large as the sum: it stays */
+  expect(AFTER "0", 2, &eight, F32(3), F32(4)); /* as large as the sum, so it stays */
 #undef AFTER
   /* 1.9375 to no fraction bits: 1 or, to nearest, 2. */
   const given near_two = {.a = {0x3FF80000}, .b = {F32(0)}};
@@ -190,13 +190,13 @@ START_TEST(parameters_of_0) {
 }
 END_TEST
 
-/* k that is not given is L: 2^26 (ulp 8) + 3 + 3 is 2^26 in two instructions, 2^26 + 8 in one. */
+/* If k is not given it is L: 2^26 (ulp 8) + 3 + 3 is 2^26 in two instructions, and 2^26 + 8 in one. */
 START_TEST(k_follows_L) {
   const given threes = {.a = {0x40400000, 0, 0x40400000}, .b = {F32(0), F32(0), F32(0), F32(0)}};
   expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32", 4, &threes, F32(26), F32(26));
   expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32,k=2", 4, &threes, F32(26), F32(26));
   expect("fused:L=2,F=25,join=add,out=f32rne,a=f32,b=f32,k=0", 4, &threes, F32(26), F32(26) + 1);
-  expect("fused:k=0,L=2,F=25,join=add,out=f32rne,a=f32,b=f32", 4, &threes, F32(26), F32(26)); /* an L after it moves it */
+  expect("fused:k=0,L=2,F=25,join=add,out=f32rne,a=f32,b=f32", 4, &threes, F32(26), F32(26)); /* a later L changes k */
 }
 END_TEST
 
@@ -240,14 +240,14 @@ START_TEST(block_scales) {
   expect("blackwell/tcgen05bs_m128n8k64_block16_f32_e2m1_e2m1_ue4m3", 64, &g, 0, 0x42A20000); /* 81 */
   g.scale_b[3] = 0x7F;
   expect("blackwell/tcgen05bs_m128n8k64_block16_f32_e2m1_e2m1_ue4m3", 64, &g, 0, 0x7FFFFFFF);
-  /* A group whose sum is zero still aligns the others: 16 products of 2^-38 come to 2^-34, scaled 2^-2 more they lie below 2^-35. */
+  /* A group whose sum is zero still aligns the others: 16 products of 2^-38 make 2^-34, and with a scale of 2^-2 they are below 2^-35. */
   given far = {{0}, {0}, {0}, {0}};
   for (int k = 0; k < 32; k++) {
     far.a[k] = k < 16 && k % 2 ? E2M1_ONE | 8 : E2M1_ONE;
     far.b[k] = E2M1_ONE;
   }
   far.scale_a[0] = far.scale_b[0] = far.scale_b[1] = 127;
-  memset(far.scale_a + 2, 0, 2); /* the empty groups: far below */
+  memset(far.scale_a + 2, 0, 2); /* makes the empty groups far smaller */
   far.scale_a[1] = 127 - 39;
   expect("blackwell/tcgen05bs_m128n8k64_block16_f32_e2m1_e2m1_ue8m0", 64, &far, 0, F32(-35));
   far.scale_a[1] = 127 - 40;
@@ -263,10 +263,10 @@ START_TEST(chains_and_integers) {
   given s8 = {.a = {1, 0x80}, .b = {1, 0x80}}; /* 1 + 128 * 128 */
   expect("hopper/mma_m16n8k32_s32_s8_s8_s32", 32, &s8, 0x7FFFFFFF, (0x7FFFFFFF + UINT64_C(16385)) & UINT32_MAX);
   expect("hopper/mma_m16n8k32_s32_s8_s8_s32_satfinite", 32, &s8, 0x7FFFFFFF, 0x7FFFFFFF);
-  given both = {.a = {1, 0xFF}, .b = {100, 100}}; /* the clamp comes once, after C: 100 - 100 + C */
+  given both = {.a = {1, 0xFF}, .b = {100, 100}}; /* it is clamped once, after C: 100 - 100 + C */
   expect("hopper/mma_m16n8k32_s32_s8_s8_s32_satfinite", 32, &both, 0x7FFFFFFF, 0x7FFFFFFF);
   expect("hopper/mma_m16n8k32_s32_u8_u8_s32", 32, &both, 0, 25600);
-  /* f64: NaN of b, then of the accumulator, then of a; an invalid operation gives a negative one. */
+  /* f64: the NaN of b comes first, then that of the accumulator, then that of a; an invalid operation gives a negative one. */
   const uint64_t one64 = UINT64_C(0x3FF0000000000000), inf64 = UINT64_C(0x7FF0000000000000);
   given f64 = {.a = {inf64 | 1, one64}, .b = {one64, inf64 | 2}};
   expect("hopper/mma_m8n8k4_f64_f64_f64_f64", 4, &f64, inf64 | 3, UINT64_C(0x7FF8000000000002));
@@ -283,7 +283,8 @@ START_TEST(chains_and_integers) {
 }
 END_TEST
 
-/* nan=first: of b, the accumulator, a, made quiet; narrower types as IEEE 754 converts them, payload at the top. */
+/* nan=first: the NaN of b, the accumulator or a, made quiet; those of narrower types are converted as in IEEE 754, with the payload at the
+ * top. */
 START_TEST(first_nan) {
   static const struct {
     const char *keys;
@@ -310,9 +311,9 @@ START_TEST(first_nan) {
     snprintf(name, sizeof name, "fused:op=fma,L=k,nan=first,%s", cases[i].keys);
     given g = {.a = {cases[i].a}, .b = {cases[i].b}};
     for (size_t K = 1; K < 4; K++) expect(name, K, &g, cases[i].c, cases[i].want);
-    expect(name, 0, &g, cases[i].c, one(name, 0, &g, &cases[i].c)); /* nothing is summed: the two agree */
+    expect(name, 0, &g, cases[i].c, one(name, 0, &g, &cases[i].c)); /* nothing is summed, so both agree */
   }
-  /* Block scales: the element's NaN, else the one that the scale makes. */
+  /* Block scales: the NaN of the element, otherwise the one that the scale makes. */
   given scaled = {.a = {0xFD}, .b = {0x3C}, .scale_a = {0xFF}, .scale_b = {0x7F}};
   expect("fused:op=fma,L=k,nan=first,ab=e5m2,c=f32,d=f32,scale=e8m0", 2, &scaled, 0, 0xFFE00000);
   scaled.a[0] = 0x3C;
@@ -320,7 +321,7 @@ START_TEST(first_nan) {
 }
 END_TEST
 
-/* Elements of int8 count in their smallest step, 2^-6, as s8 does in ones. */
+/* Elements of int8 count in units of their smallest step, 2^-6, as those of s8 count in ones. */
 START_TEST(integers_of_both_kinds) {
   given g = {.a = {3, 0x80, 0x7F}, .b = {2, 0x7F, 0xFF}}; /* 6 - 16256 - 127 */
   expect("fused:op=integer,L=k,a=int8,b=int8,c=s32,d=s32", 3, &g, 20000, 20000 - 16377);
@@ -330,7 +331,7 @@ START_TEST(integers_of_both_kinds) {
 END_TEST
 
 START_TEST(from_nothing) {
-  /* Without C nothing joins: under zero=e126 a C of +0 would have cut these. */
+  /* Without C nothing is joined; under zero=e126 a C of +0 would have cut these terms. */
   given g = {{0}, {0}, {0}, {0}};
   for (int k = 0; k < 8; k++) g.a[k] = g.b[k] = F32(-76);
   ck_assert_uint_eq(one("blackwell/mma_m16n8k8_f32_tf32_tf32_f32", 8, &g, NULL), 1);
@@ -342,7 +343,7 @@ END_TEST
 
 /* --- the fast path against the reference --- */
 
-/* The first output of `got` that differs from the reference's. */
+/* Fails with the first output of `got` that differs from the reference. */
 static void same(const mx_mma_model *m, const tiles *t, const void *got, tiles_kind kind, const char *path) {
   size_t width = mx_mma_bytes(m->d, 1);
   char keys[512];
@@ -358,7 +359,7 @@ static void same(const mx_mma_model *m, const tiles *t, const void *got, tiles_k
   }
 }
 
-/* Every path against the reference: the best ISA, and the portable one. */
+/* Compares every path with the reference: the best ISA, and the portable code. */
 static void compare(const mx_mma_model *m, tiles_kind kind, size_t T, size_t M, size_t N, size_t K, int with_c, uint64_t *state) {
   tiles t;
   tiles_make(&t, m, kind, T, M, N, K, with_c, state);
@@ -371,7 +372,7 @@ static void compare(const mx_mma_model *m, tiles_kind kind, size_t T, size_t M, 
   tiles_free(&t);
 }
 
-/* Too large for the reference: best against portable. */
+/* For sizes that are too large for the reference: compares the best ISA with the portable code. */
 static void compare_paths(const mx_mma_model *m, tiles_kind kind, size_t M, size_t N, size_t K, int with_c, uint64_t *state) {
   tiles t;
   tiles_make(&t, m, kind, 1, M, N, K, with_c, state);
@@ -402,7 +403,7 @@ static int random_model(mx_mma_model *m, uint64_t *state) {
   static const char *const scales[] = {"none", "e8m0", "e4m3", "ue5m3"};
   char text[256];
 #define R(n) ((int)((tiles_random(state) >> 33) % (n)))
-  int d[15]; /* drawn before the call: compilers differ in the order of its arguments */
+  int d[15]; /* drawn before the call, since compilers evaluate arguments in different orders */
   static const int of[15] = {7, 3, 36, 12, 12, 11, 3, 2, 4, 150, 4, 4, 2, 2, 2};
   for (int i = 0; i < 15; i++) d[i] = R(of[i]);
   int L = 1 << d[0], after = d[1] == 0, F = d[2];
@@ -472,7 +473,7 @@ START_TEST(shapes_and_threads) {
     ck_assert_int_eq(mx_mma(t.d, &m, &t.args, &(mx_exec){.n_threads = 1}, NULL), MX_OK);
     ck_assert_int_eq(mx_mma(t.d_ref, &m, &t.args, &(mx_exec){.n_threads = 3}, NULL), MX_OK);
     ck_assert_mem_eq(t.d, t.d_ref, t.d_bytes);
-    if (m.c == m.d) { /* d over c */
+    if (m.c == m.d) { /* D overwrites C */
       ck_assert_int_eq(mx_mma(t.c, &m, &t.args, &(mx_exec){.n_threads = 2}, NULL), MX_OK);
       ck_assert_mem_eq(t.c, t.d, t.d_bytes);
     }
@@ -527,11 +528,11 @@ static size_t differences(const mx_mma_model *m, const mx_array *want, const uin
   return n;
 }
 
-/* One instruction of the file, by its tensor d. Returns how many outputs it has. */
+/* Checks one instruction of the file, given by its tensor d. Returns how many outputs it has. */
 static size_t check_instruction(const mx_file *f, const mx_array *d, run_mma *run) {
   char name[96], text[128];
   snprintf(name, sizeof name, "%.*s", (int)(strlen(d->name) - 2), d->name);
-  /* Hopper's own rows follow an H200, which differs where zeros and tiny exponents meet. */
+  /* Hopper's own rows follow an H200, which treats zeros and tiny exponents differently. */
   snprintf(text, sizeof text, "%s%s", name, strncmp(name, "hopper/", 7) ? "" : ":rules=mmasim");
   mx_mma_model m = model_of(text);
   const mx_array *a = tensor(f, name, "a"), *b = tensor(f, name, "b"), *c = tensor(f, name, "c"), *sa = tensor(f, name, "scale_a"),

@@ -111,7 +111,7 @@ START_TEST(keys_change_a_model) {
 }
 END_TEST
 
-/* floor, c_drop and out_bits have 0 as a number beside "none" and "type", which a field of 0 means. */
+/* floor, c_drop and out_bits can be the number 0, although a field of 0 means "none" or "type". */
 START_TEST(zero_is_a_number) {
   mx_mma_model m = found("fused:L=2,F=2,floor=0,c_drop=0,out_bits=0,join=after,sum_bits=20,c_bits=20"), plain;
   char text[256];
@@ -125,7 +125,7 @@ START_TEST(zero_is_a_number) {
   ck_assert_int_eq(found("fused:out=e8m0rz").accum.out_bits, MX_ACC_NUMBER_0);
   ck_assert_int_eq(found("fused:out=f32rz").accum.out_bits, 0);
   ck_assert_int_eq(found("fused:L=0,P=0,F=0").accum.F, 0);
-  /* ... and in no other field */
+  /* ... which no other field can */
   m = found("fused");
   m.accum.L = MX_ACC_NUMBER_0;
   ck_assert_int_eq(mx_mma_model_check(&m, NULL), MX_ERR_CONFLICT);

@@ -19,7 +19,7 @@ static void nearest_toward_zero(mpfr_t v) { /* v >= 0: ceil(v - 1/2) */
   mpfr_ceil(v, v);
 }
 
-/* Magnitude that |x| rounds to on the grid of f without an end, as a binary64. */
+/* The magnitude that |x| rounds to on the grid of f, continued without end, as a binary64. */
 static double grid(const mx_format *f, double x, int round) {
   const int lowest = f->kind == MX_KIND_EXP ? -f->bias : f->kind == MX_KIND_INT ? 0 : 1 - f->bias;
   mpfr_set_d(t, fabs(x), MPFR_RNDN);
@@ -50,7 +50,7 @@ static double grid(const mx_format *f, double x, int round) {
   return mpfr_get_d(t, MPFR_RNDN);
 }
 
-/* E8M0 has no mantissa: 2^e and 2^(e+1) are neighbours, a tie goes to the even code, that is the odd exponent. */
+/* E8M0 has no mantissa, so 2^e and 2^(e+1) are neighbours, and a tie goes to the even code, which has the odd exponent. */
 static double grid_exponent(double x, int round) {
   const double a = fabs(x), low = ldexp(1, ilogb(a)), middle = 1.5 * low;
   if (a <= 0x1p-127) return 0x1p-127;
@@ -127,7 +127,7 @@ START_TEST(random_floats) {
     float x;
     memcpy(&x, &bits, 4);
     if (isnan(x) || isinf(x)) continue;
-    /* half of them in the range where elements live */
+    /* half of them in the range of elements */
     if (i & 1) x = ldexpf(x, -ilogbf(x == 0 ? 1 : x) + (int)(bits >> 4 & 31) - 16);
     const int n = MX_ELEM_NONE + MX_SCALE_FP32;
     one(format_at((int)(i % (unsigned)n)), (double)x, rounds[i / 7 % N_ROUNDS], (int)(i >> 3 & 1));
@@ -136,7 +136,7 @@ START_TEST(random_floats) {
 }
 END_TEST
 
-/* Rounding to binary32 itself, by the machine's own conversion. */
+/* Compares rounding to binary32 with the machine's own conversion. */
 START_TEST(binary32_is_the_machines) {
   const mx_format *f = ref_scale_format(MX_SCALE_FP32);
   for (uint64_t i = 0; i < 1 << 20; i++) {

@@ -1,5 +1,5 @@
-/* Tests what identify says of kernels that it can only describe: the preset in whose terms an answer is said, the nearest one of a kernel that
- * follows none, and how many random bits chance shows. Kernels here are loops of their own. */
+/* Tests what identify says about kernels that it can only describe: the preset in whose terms an answer is given, the nearest preset of a
+ * kernel that follows none, and how many random bits stochastic rounding shows. The kernels are plain loops here. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 enum { ROWS = 64, COLS = 384 };
 
-/* A box and its output: codes one a byte. */
+/* A black box with its output, codes one to a byte. */
 typedef struct box {
   float *x;
   uint8_t *codes, *scales;
@@ -29,7 +29,7 @@ static float bell(uint64_t *state) {
   return (float)(sum - 6);
 }
 
-/* What spec gives of numbers about 1, of about `small` in every fourth row, as a starting point. */
+/* Fills a box with what a spec gives for numbers around 1, and around `small` in every fourth row, as a starting point. */
 static void box_open_small(box *b, const mx_spec *spec, float small) {
   uint64_t state = 11;
   mx_tensor t;
@@ -75,7 +75,7 @@ static uint64_t bit_of(const char *key) {
 
 static const float grid[8] = {0, .5f, 1, 1.5f, 2, 3, 4, 6};
 
-/* The lower of the two values around |q|, and the fraction between them. */
+/* The code of the lower of the two values around |q|, and the fraction of the way to the other one. */
 static uint32_t below(double q, double *fraction) {
   uint32_t c = 0;
   q = fmin(fabs(q), 6);
@@ -90,7 +90,7 @@ static uint32_t nearest(double q) {
   return c + (d > .5 || (d == .5 && c % 2));
 }
 
-/* A spec that is not a preset is found as it is, in the terms of te-nvfp4. */
+/* A spec that is not a preset is found exactly, and described in terms of te-nvfp4. */
 static void said_of_te(mx_identity *id, const mx_spec *spec) {
   box b;
   box_open(&b, spec);
@@ -101,7 +101,7 @@ static void said_of_te(mx_identity *id, const mx_spec *spec) {
   box_close(&b);
 }
 
-/* e4m3 and ue5m3 have the same codes at values 2^8 apart: said as the preset that is nearer, and the format is open. */
+/* e4m3 and ue5m3 have the same codes for values 2^8 apart: the answer is given in terms of the nearer preset, and the format is left open. */
 START_TEST(forgotten_six) {
   mx_spec spec;
   mx_identity id;
@@ -112,7 +112,7 @@ START_TEST(forgotten_six) {
 }
 END_TEST
 
-/* A rotation, like a block, is given: what is nearest is nearest beside it. */
+/* A rotation is taken as given, as a block is: the nearest preset is nearest beside that rotation. */
 START_TEST(rotated_preset) {
   mx_spec spec;
   mx_identity id;
@@ -123,7 +123,8 @@ START_TEST(rotated_preset) {
 }
 END_TEST
 
-/* A reciprocal of 12 bits moves a few codes next to ties: that is named, and no story of other thresholds or of fitted numbers over a preset far off. */
+/* A reciprocal of 12 bits changes a few codes next to ties. The answer names that, not other thresholds or fitted numbers over a distant
+ * preset. */
 START_TEST(short_reciprocal) {
   mx_spec spec;
   box b;
@@ -161,7 +162,7 @@ START_TEST(short_reciprocal) {
 }
 END_TEST
 
-/* te-nvfp4 that takes exponent 0 of a block's scale for one less than exponent 1: subnormal scales are halved. */
+/* te-nvfp4 with exponent 0 of a block's scale taken for one less than exponent 1, which halves subnormal scales. */
 START_TEST(subnormal_scales) {
   mx_spec spec;
   box b;
@@ -186,7 +187,7 @@ START_TEST(subnormal_scales) {
 }
 END_TEST
 
-/* ocp-mxfp4 whose elements go up where a noise of `bits` bits, times `factor`, is below the fraction. */
+/* ocp-mxfp4 whose elements round up if a noise of `bits` bits, times `factor`, is below the fraction. */
 static void chance(mx_identity *id, int bits, double factor) {
   mx_spec spec;
   box b;
@@ -207,7 +208,7 @@ static void chance(mx_identity *id, int bits, double factor) {
   box_close(&b);
 }
 
-/* `<` for the carry of a sum: three bits that are three, and a bias. */
+/* `<` instead of the carry of a sum: three bits are recognised as three, with a bias. */
 START_TEST(below_the_fraction) {
   mx_identity id;
   chance(&id, 3, 1);
@@ -216,7 +217,7 @@ START_TEST(below_the_fraction) {
 }
 END_TEST
 
-/* A noise that does not reach 1: its bias is seen, its bits are not, and are not made up. */
+/* If a noise does not reach 1, its bias is found; its bits cannot be found, and none are claimed. */
 START_TEST(short_noise) {
   mx_identity id;
   chance(&id, 24, .9);

@@ -1,9 +1,9 @@
-/* Tests that failures are not answers: identify, diff, judge and probe run again and again, and each time another of their allocations fails. The
- * result must be MX_ERR_NOMEM, or the answer that there is with all memory (a cache, say, may do without), never another one.
+/* Tests that failures are not answers: identify, diff, judge and probe run again and again, and each time another allocation fails. The result
+ * must be MX_ERR_NOMEM, or the answer that there is with enough memory (a cache, for instance, is not necessary), but never another one.
  *
- * The linker hands every allocation of the program to the functions below (tests/check.mk); what libraries beside it
- * allocate is left alone. A call makes up to some ten thousand allocations: every stride-th of them fails alone, and now and then all from one on.
- * make check-all fails sixteen times as many. And steps of a training after the first make no allocation at all. */
+ * The linker redirects every allocation of the program to the functions below (tests/check.mk), but not those of other libraries. A call
+ * makes up to some ten thousand allocations: each stride-th one fails by itself, and now and then all from one on. make check-all makes
+ * sixteen times as many fail. It also tests that steps of a training after the first make no allocation at all. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,13 +35,14 @@ void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_call
 void *__wrap_realloc(void *p, size_t n) { return fails() ? NULL : __real_realloc(p, n); }
 void *__wrap_aligned_alloc(size_t align, size_t n) { return fails() ? NULL : __real_aligned_alloc(align, n); }
 
-/* A question, and what it is asked with. The answer is held in two places, one for the run with all memory; same() compares the two. */
+/* A question, and what it is asked with. There are two answers, one of them from the run with enough memory; same() compares them. */
 typedef struct question {
   mx_status (*ask)(int which, mx_error *err);
   int (*same)(void);
 } question;
 
-/* Every stride-th allocation fails alone, and a few times all from one on. least: as many must be refused, or nothing was tested. */
+/* Lets each stride-th allocation fail by itself, and a few times all from one on. least: how many runs must be refused, or else nothing was
+ * tested. */
 static void fail_each(const question *q, const char *name, size_t stride, size_t least) {
   mx_error err = {0};
   heap.n = heap.fail = 0;
@@ -93,7 +94,7 @@ static int same_identity(void) {
 
 static const question identify = {ask_identify, same_identity};
 
-/* A tensor of the preset as a sample. */
+/* Makes a sample from a tensor under the preset. */
 static void sample_of(mx_tensor *t, const char *preset, int by_values) {
   mx_spec spec;
   ck_assert_int_eq(mx_preset_find(&spec, preset, NULL), MX_OK);
@@ -136,7 +137,7 @@ END_TEST
 START_TEST(a_bug_does_not_vanish_without_memory) {
   mx_tensor t;
   sample_of(&t, "ocp-mxfp4", 0);
-  for (size_t i = 0; i + 1 < MOST; i += 2) { /* the lanes of each pair swapped */
+  for (size_t i = 0; i + 1 < MOST; i += 2) { /* swaps the lanes of each pair */
     const uint8_t first = codes[i];
     codes[i] = codes[i + 1];
     codes[i + 1] = first;
@@ -167,7 +168,7 @@ static int same_difference(void) {
          a->n_patterns == b->n_patterns && !memcmp(a->patterns, b->patterns, sizeof a->patterns);
 }
 
-/* Rows of B in reverse order, codes and scales: patterns need hashes of rows, columns and tiles. */
+/* The rows of B are in reverse order, codes and scales, so that patterns need hashes of rows, columns and tiles. */
 START_TEST(a_difference_is_not_another_without_memory) {
   const question diff = {ask_diff, same_difference};
   sample_of(&left, "ocp-mxfp4", 0);
@@ -214,7 +215,7 @@ static int same_judgement(void) {
   return same;
 }
 
-/* D right; with a row lost; and of other scales, for which variants, factors and orders are tried. */
+/* D is right, or lacks a row, or comes from other scales, for which variants, factors and orders are tried. */
 START_TEST(a_judgement_is_not_another_without_memory) {
   static const size_t strides[] = {97, 97, 3001};
   const question judge = {ask_judge, same_judgement};
@@ -227,7 +228,7 @@ START_TEST(a_judgement_is_not_another_without_memory) {
   const size_t across = left.scale_cols, bytes = left.scale_rows * across;
   uint8_t *scales = left.scales, kept[ROWS * COLS];
   memcpy(kept, scales, bytes);
-  for (size_t k = 0; k < bytes && _i == 2; k++) scales[k] = (uint8_t)(kept[k] + k % across % 2); /* every other block doubled */
+  for (size_t k = 0; k < bytes && _i == 2; k++) scales[k] = (uint8_t)(kept[k] + k % across % 2); /* doubles every other block */
   ck_assert_int_eq(mx_gemm(product, ROWS, &left, &spec_of_both, &right, &spec_of_both, &gemm, NULL), MX_OK);
   memcpy(scales, kept, bytes);
   if (_i == 1) memset(product + 3 * ROWS, 0, ROWS * sizeof *product);
@@ -272,7 +273,7 @@ static int same_fit(void) { return !memcmp(&fitted[0], &fitted[1], sizeof fitted
 
 static mx_probe_spec small_spec(const mx_mma_model *m) { return (mx_probe_spec){m->a, m->b, m->c, m->d, m->scale, m->block, 2, 2, 8, 1}; }
 
-/* A unit of the table: its parameters are read, searched for, and it is asked what else would fit. */
+/* A unit of the table, whose parameters are read off and searched for, including what else would fit. */
 START_TEST(a_model_is_not_another_without_memory) {
   const question probe = {ask_probe, same_fit};
   mx_mma_model m;
@@ -294,7 +295,7 @@ END_TEST
 
 enum { STEPS = 4, SEEN = 8 };
 
-static size_t allocations[SEEN]; /* up to the end of each step */
+static size_t allocations[SEEN]; /* their number up to the end of each step */
 
 static void count(void *self, const mx_train_step *step) {
   (void)self;

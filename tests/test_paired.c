@@ -9,7 +9,7 @@ static void close_to(double got, double want, const char *what) {
   ck_assert_msg(fabs(got - want) <= 1e-11 * fabs(want), "%s: %.17g, expected %.17g", what, got, want);
 }
 
-/* Upper tails too: a p value of 1e-28 must not come out as 0. */
+/* This includes upper tails: a p value of 1e-28 must not become 0. */
 START_TEST(student_by_scipy) {
   static const double cdf[][4] = {{0.3, 1, 0.5927735790777423, 0.4072264209222577},
                                   {2.5, 7, 0.9795038907071235, 0.020496109292876444},
@@ -69,7 +69,7 @@ START_TEST(few_or_equal_values) {
 }
 END_TEST
 
-/* p sorted .01 .013 .014 .19 .35 .5 of Holm's example with six hypotheses, shuffled; a NaN counts for nothing. */
+/* Holm's example with six hypotheses, whose sorted p values are .01 .013 .014 .19 .35 .5, in another order; a NaN is not counted. */
 START_TEST(holm_by_hand) {
   const double p[] = {.19, .01, NAN, .5, .014, .013, .35};
   static const double want[] = {.57, .06, NAN, .7, .065, .065, .7};

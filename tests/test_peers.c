@@ -1,4 +1,4 @@
-/* Tests that every preset that carries a library's name gives that library's bytes. */
+/* Tests that every preset named after a library gives the bytes of that library. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const char *folder(void) { return getenv("PEERS") ? getenv("PEERS") : "te
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Names of the block quantisers' files, sorted; the casters' files have no codes and are left to test_casts. */
+/* Lists the files of block quantisers, sorted by name; test_casts reads those of casts, which have no codes. */
 static size_t list(char *names[256]) {
   DIR *d = opendir(folder());
   ck_assert_msg(d != NULL, "cannot open %s", folder());
@@ -61,7 +61,7 @@ END_TEST
 
 typedef mx_status reader(float *, size_t, const mx_tensor *, const mx_spec *, const mx_exec *);
 
-/* Values of x, codes and all, that differ from a library's. A zero without its sign is one (Model-Optimizer). */
+/* How many values of x, quantised and dequantised, differ from those of a library. A zero that lost its sign counts (Model-Optimizer). */
 static size_t values_differ(const char *preset, int order, const mx_array *x, const mx_array *want, peer_quantize *quantize,
                             reader *dequantize) {
   mx_spec spec;
@@ -71,7 +71,7 @@ static size_t values_differ(const char *preset, int order, const mx_array *x, co
   memcpy(in, x->data, 4 * n); /* the file promises no alignment */
   memcpy(library, want->data, 4 * n);
   ck_assert_int_eq(mx_preset_find(&spec, preset, NULL), MX_OK);
-  ck_assert_int_eq(spec.deq_arith, MX_DEQ_ARITH_EXACT); /* golden/HASHES has its values */
+  ck_assert_int_eq(spec.deq_arith, MX_DEQ_ARITH_EXACT); /* golden/HASHES has the values for the others */
   spec.deq_arith = order;
   ck_assert_int_eq(mx_tensor_alloc(&t, rows, cols, &spec), MX_OK);
   ck_assert_int_eq(quantize(&t, in, rows, cols, cols, &spec, NULL, NULL), MX_OK);
@@ -85,7 +85,8 @@ static size_t values_differ(const char *preset, int order, const mx_array *x, co
   return differ;
 }
 
-/* docs/reference/PRESETS.md: under which deq.arith these presets give the values that their library makes of its codes, and that no other order does. */
+/* docs/reference/PRESETS.md says under which deq.arith these presets give the values that their library computes from its codes; no other
+ * order does. */
 START_TEST(values_of_libraries_under_a_tensor_scale) {
   char path[512];
   mx_error err;
@@ -93,7 +94,7 @@ START_TEST(values_of_libraries_under_a_tensor_scale) {
   size_t presets = 0, values = 0;
   snprintf(path, sizeof path, "%s/values.safetensors", folder());
   const int failed = mx_file_open(&f, path, &err);
-  if (failed && getenv("PEERS")) return; /* a folder of one's own may have none */
+  if (failed && getenv("PEERS")) return; /* another folder may have no such files */
   ck_assert_msg(!failed, "%s", err.text);
   for (size_t i = 0; i < mx_file_count(f); i++) {
     const mx_array *want = mx_file_at(f, i), *x;

@@ -1,9 +1,10 @@
-/* Tests that probe names what a device computes, from bits alone. Here mx_mma plays the device: rows of the tables, random parameter sets that are
- * in no table, and trees of additions that this file computes by itself.
+/* Tests that probe names what a device computes, from bits alone. Here mx_mma stands for the device: rows of the tables, random parameter sets
+ * that are in no table, and trees of additions that this file computes by itself.
  *
- * A sample, so that `make check` stays short; PROBE_ALL=1 (make probe-all) or make check-all takes every row and 50 random sets, and prints a line for each;
- * PROBE_RANDOM=N another number of sets, PROBE_FIRST=I starts at set I, PROBE_ONLY=MODEL one model, PROBE_TREES=I trees alone, from kind I on,
- * PROBE_PART=I PROBE_PARTS=N every N-th row, set and tree from the I-th, PROBE_FROM=MODEL rows from that one on (to go on where a run was ended). */
+ * `make check` takes only a sample. PROBE_ALL=1 (make probe-all) or make check-all takes every row and 50 random sets, and prints a line for
+ * each. PROBE_RANDOM=N takes another number of sets, PROBE_FIRST=I starts at set I, PROBE_ONLY=MODEL takes one model, PROBE_TREES=I takes
+ * only trees, from kind I on, PROBE_PART=I PROBE_PARTS=N takes every N-th row, set and tree from the I-th, and PROBE_FROM=MODEL takes rows
+ * from that one on (to continue an interrupted run). */
 #include <check.h>
 #include <fenv.h>
 #include <math.h>
@@ -28,7 +29,7 @@ static double now(void) {
 
 static int all(void) { return getenv("PROBE_ALL") || run_whole(); }
 
-/* A device: tiles to results. */
+/* A device, which turns tiles into results. */
 typedef struct device {
   const char *name;
   mx_mma_model model;
@@ -41,7 +42,7 @@ static void play_model(void *d, const device *self, const mx_mma_args *args) {
   ck_assert_msg(mx_mma(d, &self->model, args, NULL, &err) == MX_OK, "%s: %s", self->name, err.text);
 }
 
-/* --- is what was found the device? Asked of tiles that probe knows nothing of --- */
+/* --- whether what was found is the device, on tiles that probe has not seen --- */
 
 static size_t judged;
 
@@ -63,7 +64,7 @@ static size_t differs_elsewhere(const device *dev, const mx_probe_fit *fit, cons
   return wrong;
 }
 
-/* --- one device through emit, play, fit, and a next batch while one is wanted --- */
+/* --- one device through emit, play and fit, with more batches while the fit wants them --- */
 
 typedef struct answer {
   mx_probe_fit *fit;
@@ -84,7 +85,7 @@ static void ask(answer *out, const device *dev, const mx_probe_spec *spec) {
     dev->play(d[n - 1], dev, &args);
     ck_assert_msg(mx_probe_fit_run(out->fit, p, (const void *const *)d, n, NULL, &err) == MX_OK, "%s: %s", dev->name, err.text);
     out->n_batches = n;
-    /* all that was fitted is right, a prediction is not: more tiles may tell the models apart that are left */
+    /* everything fitted is right, but a prediction is wrong: more tiles may distinguish the remaining models */
     if (out->fit->wrong_outputs || !out->fit->next.T || n == BATCHES) break;
     p[n] = out->fit->next;
     memset(&out->fit->next, 0, sizeof out->fit->next);
@@ -104,7 +105,8 @@ static void answer_free(answer *a) {
   free(a->fit);
 }
 
-/* A tree has no model to ask elsewhere: probes of another seed have to show the same tree, and it has to give every output of theirs. */
+/* A tree has no model that could be run on other tiles, so probes of another seed must show the same tree, and it must give all of their
+ * outputs. */
 static size_t tree_differs(const device *dev, const mx_probe_fit *fit, const mx_probe_spec *s) {
   mx_probe_spec fresh = *s;
   answer a;
@@ -145,7 +147,7 @@ static mx_probe_spec spec_of(const mx_mma_model *m, size_t K) {
 
 /* --- rows of the tables --- */
 
-/* Twice the instruction's k, so that chaining shows. */
+/* Twice the k of the instruction, so that chaining shows. */
 static size_t depth_of(const mx_mma_model *m) {
   size_t K = m->k ? 2 * (size_t)m->k : 32;
   if (K < 8) K = 8;
@@ -166,13 +168,13 @@ static int row(const char *name) {
   return ok;
 }
 
-/* Names of other shapes and architectures, but the same arithmetic. */
+/* Whether two names, of different shapes or architectures, have the same arithmetic. */
 static int same_device(const mx_mma_model *x, const mx_mma_model *y) {
   return !memcmp(&x->accum, &y->accum, sizeof x->accum) && x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d &&
          x->scale == y->scale && x->block == y->block && x->k == y->k;
 }
 
-/* One of the parts that this run is to do? */
+/* Whether this run does part i. */
 static int my_part(size_t i) {
   const size_t part = getenv("PROBE_PART") ? (size_t)atoi(getenv("PROBE_PART")) : 0,
                parts = getenv("PROBE_PARTS") ? (size_t)atoi(getenv("PROBE_PARTS")) : 1;
@@ -209,7 +211,7 @@ START_TEST(rows) {
 }
 END_TEST
 
-/* Keys whose 0 is a number beside "none": none must not be taken for it. */
+/* Keys that can be the number 0: "none" must not be taken for it. */
 START_TEST(numbers_of_0) {
   static const char *const models[] = {
       "fused:L=8,F=22,floor=0,a=f16,b=f16", "fused:L=8,F=20,join=after,sum_bits=24,c_bits=22,c_drop=0,a=f16,b=f16",
@@ -224,7 +226,7 @@ END_TEST
 
 static int pick(uint64_t *s, int n) { return (int)((tiles_random(s) >> 33) % (uint64_t)n); }
 
-/* Set number i: any key anywhere, as long as the model is one. */
+/* Set number i: keys with any values that make a valid model. */
 static mx_mma_model random_model(size_t i) {
   static const char *const elements[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "e4m3fnuz", "e3m2", "e2m3", "e2m1"};
   static const char *const outs[] = {"f32", "f32", "f32", "f16", "bf16"};
@@ -252,7 +254,8 @@ static mx_mma_model random_model(size_t i) {
     x.out_bits = pick(&s, 3) ? 0 : 5 + pick(&s, 18);
     x.out_round = pick(&s, 3);
     x.zero = pick(&s, 2);
-    x.floor = pick(&s, 3) ? 0 : -150 + pick(&s, 170); /* an exponent of 0 is drawn as none: the sets stay those of docs/notes/EVIDENCE.md */
+    x.floor =
+        pick(&s, 3) ? 0 : -150 + pick(&s, 170); /* an exponent of 0 is drawn as none, so that the sets stay those of docs/notes/EVIDENCE.md */
     x.P = pick(&s, 5) ? 0 : 1 << pick(&s, 5);
     x.order = pick(&s, 4) == 0;
     x.huge = pick(&s, 2);
@@ -307,7 +310,7 @@ START_TEST(random_sets) {
 }
 END_TEST
 
-/* Operands taken apart once give the bits of mx_mma, whatever the model: the search stands on it. */
+/* Operands that are decomposed once give the bits of mx_mma under any model, on which the search depends. */
 START_TEST(kept_operands) {
   uint64_t state = 0x0123456789ABCDEFu;
   size_t compared = 0;
@@ -318,12 +321,12 @@ START_TEST(kept_operands) {
     tiles_make(&t, &m, (int)(i % TILES_COUNT), 6, 3, 5, m.k < 16 ? 32 : 2 * (size_t)m.k, 1, &state);
     mma_kept *kept = mxi_mma_kept_new(&m, &t.args);
     ck_assert_ptr_nonnull(kept);
-    for (size_t q = i; q < i + 400; q++) { /* other parameters over the same operands */
+    for (size_t q = i; q < i + 400; q++) { /* other parameters with the same operands */
       mx_mma_model other = m;
       other.accum = random_model(q).accum;
       other.k = q == i ? m.k : 0;
       if (mx_mma_model_check(&other, NULL)) continue;
-      /* with every ISA switched off, so that the vectors of one are held to the other too */
+      /* with every ISA switched off, so that vectors and plain code are compared too */
       ck_assert_int_eq(mx_mma(t.d_ref, &other, &t.args, &(mx_exec){.isa_mask = MX_ISA_ALL}, NULL), MX_OK);
       const size_t first = q % 3, n = 6 - first, each = t.d_bytes / 6;
       memset(t.d, 0xA5, t.d_bytes);
@@ -346,7 +349,7 @@ enum { TREE_K = 24 };
 /* Node i is the sum of left[i] and right[i]; leaves are 0 .. K-1, K is C, nodes K+1 ... */
 typedef struct tree {
   int left[2 * TREE_K + 2], right[2 * TREE_K + 2], n;
-  int fma; /* a product is added unrounded */
+  int fma; /* 1: products are added without rounding them first */
   int toward_zero;
 } tree;
 
@@ -358,7 +361,8 @@ static double product_of(const mx_probe_spec *s, const mx_mma_args *g, size_t t,
   return mx_decode(s->a, a) * mx_decode(s->b, b);
 }
 
-/* The processor's own rounding; volatile, so that nothing is computed before or after. Cut to a double and then to a float is cut once. */
+/* Uses the processor's rounding mode; volatile, so that nothing is computed before or after. Cutting to double and then to float is the same
+ * as cutting once. */
 static float add_toward_zero(double x, double y) {
   volatile double vx = x, vy = y;
   fesetround(FE_TOWARDZERO);
@@ -368,7 +372,8 @@ static float add_toward_zero(double x, double y) {
   return r;
 }
 
-/* x + y, y a product that may be wider than a float, rounded once. Exact in long double for the types used here, but for sticky bits. */
+/* x + y rounded once, where y is a product that may be wider than a float. It is exact in long double for the types used here, except for
+ * sticky bits. */
 static float add(const tree *t, double x, double y) {
   if (t->toward_zero) return add_toward_zero(x, y);
   return t->fma ? (float)((long double)x + (long double)y) : (float)x + (float)y;
@@ -400,7 +405,7 @@ static void play_tree(void *d, const device *self, const mx_mma_args *g) {
   }
 }
 
-/* A tree over the nodes of list, joined pair by pair at places that pick() says. */
+/* Kinds of trees; some join the nodes of a list pair by pair at random places. */
 enum { SEQUENTIAL, SEQUENTIAL_C_LAST, PAIRWISE, STRIDED, ANY_ORDER, ANY_TREE, TREE_KINDS };
 
 static int join(tree *t, int x, int y) {
@@ -473,7 +478,7 @@ static int tree_case(int kind, const char *type, int fma_, int toward_zero, uint
   dev.model.c = dev.model.d = mx_format_find("f32");
   const mx_probe_spec s = spec_of(&dev.model, TREE_K);
   ask(&a, &dev, &s);
-  /* a tree of exact sums alone has no order that shows; a chain of fma is a model of the tables too */
+  /* a tree of exact sums shows no order, and a chain of fma is also a model of the tables */
   const char *got = a.fit->tree_name;
   const int named = kinds[kind] ? got && !strcmp(got, kinds[kind]) : 1,
             ruled = !toward_zero || (a.fit->is_tree && strstr(a.fit->tree_rule, "toward zero")),

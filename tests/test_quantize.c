@@ -10,7 +10,7 @@
 #include "lib/oracles.h"
 #include "lib/run.h"
 
-/* First byte that differs, in words; empty if none does. */
+/* Describes the first byte that differs; empty if none does. */
 static void compare(char why[256], const mx_tensor *a, const mx_tensor *b) {
   const size_t codes = a->rows * a->code_stride, scales = a->scale_rows * a->scale_cols;
   why[0] = 0;
@@ -78,8 +78,8 @@ START_TEST(every_preset_on_every_suite) {
 }
 END_TEST
 
-/* Block maxima on the steps and ties of every scale rule, one ulp around: 2^k, the elements' largest * 1.5 * 2^k (ties of e8m0), what `even` carries,
- * and 6 times the midpoints of three mantissa bits (ties of e4m3 and ue5m3); at both ends of the exponents and in the middle. */
+/* Block maxima on the steps and ties of every scale rule, one ulp around: 2^k, the elements' largest * 1.5 * 2^k (ties of e8m0), what `even`
+ * carries, and 6 times the midpoints of three mantissa bits (ties of e4m3 and ue5m3), at both ends of the exponents and in the middle. */
 static size_t maxima(float *out) {
   static const double others[] = {1, 1.125, 1.25, 1.3125, 1.40625, 1.4375, 1.5, 1.625, 1.75, 1.8125, 1.875, 1.9375, 1.96875};
   static const int exponents[] = {-149, -148, -140, -133, -130, -129, -128, -127, -126, -125, -20, -9,  -3,
@@ -126,7 +126,7 @@ START_TEST(every_preset_on_the_steps_of_every_scale_rule) {
 }
 END_TEST
 
-/* elem=none and elem=bf16 under keys that mean nothing to them: taken or refused by both. */
+/* elem=none and elem=bf16 with keys that mean nothing to them: the library and the reference both take them or both refuse them. */
 START_TEST(values_as_they_are) {
   static const int elems[] = {MX_ELEM_NONE, MX_ELEM_BFLOAT16};
   for (int e = 0; e < 2; e++) {
@@ -167,7 +167,7 @@ START_TEST(bfloat16_by_hand) {
 }
 END_TEST
 
-/* As many of the specs that `draw` makes, on suites in turn. what: of them, in names. */
+/* Tests `want` specs that `draw` makes, on suites in turn. what: says in names which they are. */
 static void hold_mixtures(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_t *), const char *what) {
   static const suite some[] = {SUITE_RANDOM, SUITE_BOUNDARY, SUITE_SPECIAL, SUITE_NONFINITE, SUITE_TAILS};
   size_t values = 0, tried = 0;
@@ -191,7 +191,7 @@ static size_t mixtures_wanted(size_t by_default) {
 START_TEST(random_mixtures_of_keys) { hold_mixtures(mixtures_wanted(1000), MIXTURES_SEED, mixtures_draw, ""); }
 END_TEST
 
-/* Keys drawn as above beside scale.rule=hif4, which random mixtures hardly meet. */
+/* Draws keys as above beside scale.rule=hif4, which random mixtures rarely contain. */
 static int draw_beside_hif4(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
   mx_spec_set(spec, "scale.rule", "hif4", NULL);
@@ -206,7 +206,7 @@ static int draw_beside_hif4(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_hif4) { hold_mixtures(mixtures_wanted(800) / 4, 64, draw_beside_hif4, " beside hif4"); }
 END_TEST
 
-/* The same beside select=foursix, blocks of every shape among them. */
+/* The same beside select=foursix, with blocks of every shape. */
 static int draw_beside_foursix(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
   spec->elem = MX_ELEM_E2M1, spec->select = MX_SELECT_FOURSIX, spec->scale_rule = MX_SCALE_RULE_VALUE;
@@ -218,7 +218,7 @@ static int draw_beside_foursix(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_foursix) { hold_mixtures(mixtures_wanted(800) / 2, 46, draw_beside_foursix, " beside foursix"); }
 END_TEST
 
-/* deq.arith=scale_first, select=foursix in every fourth. */
+/* The same with deq.arith=scale_first, and select=foursix in every fourth. */
 static int draw_scale_first(mx_spec *spec, uint64_t *state) {
   if (*state >> 40 & 3)
     mixtures_draw(spec, state);
@@ -237,7 +237,7 @@ static int draw_odd_scale_first(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_scale_first) { hold_mixtures(mixtures_wanted(800) / 2, 97, draw_scale_first, " with scale_first"); }
 END_TEST
 
-/* Scales so small that elements overflow in binary32 or binary16, or that they are zero in the latter. */
+/* The same with scales so small that elements overflow in binary32 or binary16, or that the scales are zero in binary16. */
 static int draw_beside_tiny_scales(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
   const uint32_t random = (uint32_t)(*state >> 33);
@@ -250,7 +250,7 @@ static int draw_beside_tiny_scales(mx_spec *spec, uint64_t *state) {
 START_TEST(random_keys_beside_tiny_scales) { hold_mixtures(mixtures_wanted(800) / 2, 81, draw_beside_tiny_scales, " beside tiny scales"); }
 END_TEST
 
-/* What people rarely give, on data at the ends of its types, on every ISA. */
+/* Tests keys that are rarely used, on data at the ends of the ranges of their types, on every ISA. */
 static void hold_odd(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_t *), const char *what) {
   static const uint32_t off[] = {0, MX_ISA_AVX512, MX_ISA_ALL};
   size_t values = 0;
@@ -272,7 +272,7 @@ static void hold_odd(size_t want, uint64_t state, int (*draw)(mx_spec *, uint64_
   printf("quantize: %zu odd mixtures%s, %zu values: library equals reference on every ISA\n", want, what, values);
 }
 
-/* scale.margin, whose F has all 24 bits. */
+/* Draws keys beside scale.margin, with which F has all 24 bits. */
 static int draw_margin(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
   mixtures_margin(spec, state);
@@ -291,8 +291,8 @@ START_TEST(random_keys_with_a_margin) {
 }
 END_TEST
 
-/* What scale.margin=16/17 is for: a scale of three mantissa bits, rounded to nearest, is less than the quotient by 1/17 at most. The maxima are those next
- * to every tie of the scale and others between. */
+/* The purpose of scale.margin=16/17: a scale of three mantissa bits, rounded to nearest, is at most 1/17 below the quotient. The maxima are
+ * those next to every tie of the scale, and others between. */
 START_TEST(a_margin_keeps_the_largest_element) {
   static const char *const keys[] = {"scale=e4m3 block=1x16 scale.rule=value", "scale=e4m3 block=1x16 scale.rule=value scale.margin=0.9411764",
                                      "scale=ue5m3 block=1x16 scale.rule=value scale.margin=0.9411764"};
@@ -319,7 +319,7 @@ START_TEST(a_margin_keeps_the_largest_element) {
 }
 END_TEST
 
-/* select=eden, groups of one block and of several. */
+/* Draws keys beside select=eden, with groups of one block and of several. */
 static int draw_eden(mx_spec *spec, uint64_t *state) {
   mixtures_draw(spec, state);
   mixtures_eden(spec, state);
@@ -344,7 +344,7 @@ START_TEST(random_odd_mixtures) {
 }
 END_TEST
 
-/* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but 0 meets the elements (once found by mixture 2696). */
+/* SPEC 3.2 step 9, scale.zero=chain: e8m0 stores byte 0, which is 2^-127, but elements see 0. (Mixture 2696 once found this.) */
 START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
   mx_spec spec = {0};
   float x[64] = {3e38f};
@@ -363,7 +363,7 @@ START_TEST(a_zero_scale_of_e8m0_stays_zero_in_a_chain) {
 }
 END_TEST
 
-/* Corners that random mixtures did not reach: what `even` makes of a maximum far below the tensor's, and scales past binary32. */
+/* Corners that random mixtures did not reach: what `even` gives for a maximum far below that of the tensor, and scales outside binary32. */
 START_TEST(far_ends_of_rules) {
   static const struct {
     const char *keys;
@@ -383,7 +383,7 @@ START_TEST(far_ends_of_rules) {
       {"scale.rule=value scale.byte_overflow=wrap tensor.norm=nv chain=exact tensor.target=1024 select=foursix select.error=absmax "
        "deq.arith=scale_first",
        {FLT_MAX, [32] = 0x1.fep-126f}},
-      /* 0.625 * 5 / 1.25 and its like are ties of e2m1; by way of 1 / 5 in binary64 they were not */
+      /* 0.625 * 5 / 1.25 and the like are ties of e2m1, but would not be if computed through 1 / 5 in binary64 */
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=5", {1.5f, .625f, -.625f}},
       {"scale=e4m3 block=1x16 scale.rule=value chain=exact tensor.norm=nv tensor.store=divisor tensor.given=13", {1.5f, .625f, -.625f}},
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=25", {1.5f, .625f, -.625f}},
@@ -398,7 +398,7 @@ START_TEST(far_ends_of_rules) {
 }
 END_TEST
 
-/* 18.2812862 / (9 * 0.812501609) is 2.5 (1 + 2^-29.3): a tie for a quotient of binary32, and above it for one that remembers what was cut off. */
+/* 18.2812862 / (9 * 0.812501609) is 2.5 (1 + 2^-29.3): a tie as a binary32 quotient, but above the tie if what was cut off is remembered. */
 START_TEST(a_quotient_beside_a_tie) {
   mx_spec spec = {0};
   ck_assert_int_eq(
@@ -422,8 +422,7 @@ START_TEST(a_quotient_beside_a_tie) {
 }
 END_TEST
 
-/* Threads, pieces and strides must not matter. */
-/* Zero blocks whose scale is drawn at random, and quotients past binary16 where an Inf has a code of its own. */
+/* Zero blocks whose scale is rounded stochastically, and quotients beyond binary16 if Inf has its own code. */
 START_TEST(zero_blocks_draw_and_binary16_overflows) {
   enum { ROWS = 8, COLS = 512 };
   static float x[ROWS * COLS];
@@ -443,7 +442,7 @@ START_TEST(zero_blocks_draw_and_binary16_overflows) {
 }
 END_TEST
 
-/* Philox counts groups of four elements; past 2^32 of them the counter has a second word, here a hundred elements into a row. */
+/* Philox counts groups of four elements. Past 2^32 groups the counter uses a second word, here a hundred elements into a row. */
 START_TEST(counters_carry_within_a_row) {
   enum { COLS = 1596 };
   const size_t row = 10764329;
@@ -467,6 +466,7 @@ START_TEST(counters_carry_within_a_row) {
 }
 END_TEST
 
+/* The number of threads, the pieces and the strides must not change a byte. */
 START_TEST(threads_pieces_and_strides_do_not_matter) {
   static const char *names[] = {"ocp-mxfp4", "te-nvfp4", "te-nvfp4-2d", "torchao-nvfp4-2level", "fouroversix-nvfp4"};
   enum { ROWS = 96, COLS = 80, LD = 87 };
@@ -477,7 +477,7 @@ START_TEST(threads_pieces_and_strides_do_not_matter) {
       mx_spec spec;
       ck_assert_int_eq(mx_preset_find(&spec, names[k], NULL), MX_OK);
       if (stochastic) spec.elem_round = MX_ROUND_SR, spec.seed = 7;
-      if (mx_spec_check(&spec, NULL)) continue; /* what wraps rounds to nearest */
+      if (mx_spec_check(&spec, NULL)) continue; /* wrapping needs rounding to nearest */
       mx_tensor whole, other;
       char why[256];
       ck_assert_int_eq(mx_tensor_alloc(&whole, ROWS, COLS, &spec), MX_OK);

@@ -1,4 +1,5 @@
-/* Tests what TECHNIQUES, section 6, asks of the quantisers and what the other suites do not have: one test a row, T5, T8 to T11 and T28 to T30. */
+/* Tests what TECHNIQUES section 6 requires of quantisers and the other suites do not have, with a test for each row: T5, T8 to T11 and T28
+ * to T30. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ START_TEST(signal_to_noise_on_a_gaussian) {
 }
 END_TEST
 
-/* T8: a tensor times 2^k has the same codes and block scales; its tensor scale takes all of it. */
+/* T8: a tensor times 2^k has the same codes and block scales, since its tensor scale takes the whole factor. */
 START_TEST(two_levels_take_a_power_of_two) {
   enum { N = 32 * 256 };
   static const char *const names[] = {"te-nvfp4", "te-4over6-mse-256"};
@@ -162,8 +163,8 @@ START_TEST(few_random_bits) {
 }
 END_TEST
 
-/* T11: under OCP's scale three quarters of any maximum are below 6, so that stochastic rounding never saturates; without them a third of all do. Every
- * 61st significand of a binade, its ends, and P(up) of the worked block. */
+/* T11: under OCP's scale three quarters of any maximum are below 6, so that stochastic rounding never saturates; without that factor a third
+ * of all maxima do. Takes every 61st significand of a binade, its ends, and P(up) of the worked block. */
 START_TEST(three_quarters_never_saturate) {
   const mx_spec with = spec_of(NULL, "elem.prescale=0.75 elem.round=sr block=1x4"), without = spec_of(NULL, "elem.round=sr block=1x4");
   enum { N = (1 << 23) / 61 + 2 };
@@ -174,7 +175,7 @@ START_TEST(three_quarters_never_saturate) {
   }
   mx_tensor a = quantized(&with, x, N, 4), b = quantized(&without, x, N, 4);
   size_t beyond[2] = {0, 0};
-  for (size_t i = 0; i < N; i++) { /* y itself, not its code: 6 is a code that may well be right */
+  for (size_t i = 0; i < N; i++) { /* checks y, not its code, since code 6 may be right */
     beyond[0] += (double)x[4 * i] * .75 > 6 * ldexp(1, (int)a.scales[i] - 127);
     beyond[1] += (double)x[4 * i] > 6 * ldexp(1, (int)b.scales[i] - 127);
   }
@@ -226,8 +227,8 @@ START_TEST(ties_of_hif4) {
 }
 END_TEST
 
-/* T30: scales of AMD's kernel, TECHNIQUES 2.1, and those that a test describes as TransformerEngine's, x = ((13 i mod 37) - 18) / 4 in two rows of 64;
- * its elements are reproduced with ties away from zero, and with ties to even 24 of its 64 bytes are not. */
+/* T30: scales of AMD's kernel (TECHNIQUES 2.1), and those that a test describes as TransformerEngine's, for x = ((13 i mod 37) - 18) / 4 in
+ * two rows of 64. Its elements are reproduced with ties away from zero; with ties to even 24 of its 64 bytes differ. */
 START_TEST(scales_of_the_amd_recipe) {
   static const struct {
     float amax;
@@ -264,7 +265,8 @@ static float *values(const mx_spec *spec, const float *x, size_t rows, size_t co
   return y;
 }
 
-/* T4: 5 as the largest of a block under E4M3, .8125 * 6 against 6 / 1.25; and a power of two rounds up as 6 / amax where amax / 6 rounds down. */
+/* T4: with 5 as the largest of a block under E4M3, .8125 * 6 against 6 / 1.25; and a power of two rounds up as 6 / amax where amax / 6
+ * rounds down. */
 START_TEST(forms_of_a_scale) {
   enum { ROWS = 64, COLS = 128 };
   const float five[32] = {5};
@@ -280,8 +282,8 @@ START_TEST(forms_of_a_scale) {
 }
 END_TEST
 
-/* T7: a tensor scale that is a power of two is nothing to scales that are. (But for ties of scale.round=rne, which go to the even code: 6 / 8 lies between
- * codes 126 and 127, eight times that between 129 and 130.) */
+/* T7: a tensor scale that is a power of two changes nothing if block scales are powers of two. (Except for ties of scale.round=rne, which go
+ * to the even code: 6 / 8 lies between codes 126 and 127, and eight times that between 129 and 130.) */
 START_TEST(a_tensor_scale_of_a_power_of_two_is_none) {
   enum { ROWS = 64, COLS = 128 };
   const mx_spec none = spec_of(NULL, "scale.rule=value scale.form=encode scale.round=up"),
@@ -289,7 +291,7 @@ START_TEST(a_tensor_scale_of_a_power_of_two_is_none) {
   float *x = gaussian(ROWS * COLS, 8);
   for (int other = 0; other < 2; other++) {
     for (size_t i = 0; i < ROWS * COLS; i++) x[i] = fmaxf(-7, fminf(7, x[i]));
-    x[1000] = other ? 9 : 8; /* max|X|, of which 9 is no power of two */
+    x[1000] = other ? 9 : 8; /* max|X|; 9 is not a power of two */
     float *a = values(&none, x, ROWS, COLS), *b = values(&unit, x, ROWS, COLS);
     const int same = !memcmp(a, b, ROWS * COLS * sizeof *a);
     ck_assert_msg(same == !other, "with %g as the largest: %s", (double)x[1000], same ? "the same values" : "other values");
@@ -299,13 +301,13 @@ START_TEST(a_tensor_scale_of_a_power_of_two_is_none) {
 }
 END_TEST
 
-/* T14: ones are amplified four times, and a rotation undoes itself on whole numbers. */
+/* T14: ones are amplified four times, and on whole numbers a rotation undoes itself. */
 START_TEST(rotations) {
   float x[64], y[64];
   for (int i = 0; i < 16; i++) x[i] = 1;
   ck_assert_int_eq(mx_hadamard(y, 16, x, 1, 16, 16, 16, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
   for (int i = 0; i < 16; i++) ck_assert_float_eq(y[i], i ? 0 : 4);
-  for (unsigned size = 4; size <= 64; size *= 4) { /* whose root is a power of two */
+  for (unsigned size = 4; size <= 64; size *= 4) { /* sizes whose root is a power of two */
     for (int i = 0; i < 64; i++) x[i] = (float)(i * i * 7 % 113 - 56);
     ck_assert_int_eq(mx_hadamard(y, 64, x, 1, 64, 64, size, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
     ck_assert(memcmp(x, y, sizeof x) != 0);
@@ -315,7 +317,7 @@ START_TEST(rotations) {
 }
 END_TEST
 
-/* T20: the largest of each row, and of each column as rows of the transpose, is 6 in units of its scale. */
+/* T20: the largest element of each row, and of each column (as rows of the transpose), is 6 in units of its scale. */
 START_TEST(rows_fill_the_format) {
   enum { ROWS = 64, COLS = 200 };
   const mx_spec spec = spec_of(NULL, "scale=fp32 block=row scale.rule=value");

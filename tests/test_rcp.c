@@ -1,5 +1,5 @@
-/* Tests the approximate reciprocal: the library against the reference on every fraction, and known values. The device's own digest of all 2^32
- * inputs is held by make silicon-check. */
+/* Tests the approximate reciprocal: the library against the reference on every fraction, and known values. make silicon-check compares the
+ * device's own digest of all 2^32 inputs. */
 #include <check.h>
 
 #include "../ref/ref.h"
@@ -9,7 +9,7 @@
 START_TEST(library_equals_reference_on_all_fractions_and_exponents) {
   for (uint32_t f = 0; f < 1u << 23; f++) ck_assert_uint_eq(mx_rcp_approx_sm90(0x3F800000 | f), ref_rcp_sm90(0x3F800000 | f));
   for (uint32_t i = 0; i < 1u << 20; i++) {
-    const uint32_t bits = i * 4093u; /* odd: every exponent and sign */
+    const uint32_t bits = i * 4093u; /* an odd factor, so that every exponent and sign occurs */
     ck_assert_uint_eq(mx_rcp_approx_sm90(bits), ref_rcp_sm90(bits));
   }
 }

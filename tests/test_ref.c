@@ -1,4 +1,4 @@
-/* Tests the reference against tables typed by hand and against the worked numbers of SPEC and TECHNIQUES: the names of the tests say which. */
+/* Tests the reference against tables typed by hand and against the worked numbers of SPEC and TECHNIQUES, which the names of the tests give. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static mx_spec parse(const char *text) {
   return spec;
 }
 
-/* Quantise rows x cols values; the caller frees the tensor. */
+/* Quantises rows x cols values; the caller frees the tensor. */
 static mx_tensor quantized(const mx_spec *spec, const float *x, size_t rows, size_t cols) {
   mx_tensor t;
   mx_error err = {0};
@@ -50,7 +50,7 @@ static mx_tensor quantized(const mx_spec *spec, const float *x, size_t rows, siz
   return t;
 }
 
-/* Dequantised values of one row against `want`, and its first scale byte. */
+/* Compares the dequantised values of one row with `want`, and its first scale byte with `scale`. */
 static void row_gives(const char *keys, const float *x, size_t n, int scale, const float *want) {
   const mx_spec spec = parse(keys);
   mx_tensor t = quantized(&spec, x, 1, n);
@@ -126,7 +126,7 @@ START_TEST(spec_2_ties_of_e2m1) {
 }
 END_TEST
 
-/* Between every two neighbours of every format: the midpoint, and what lies beside it. */
+/* Tests the midpoint between every two neighbours of every format, and the numbers next to it. */
 START_TEST(spec_2_every_tie_of_every_format) {
   for (int k = 0; k < MX_ELEM_NONE + MX_SCALE_BF16; k++) {
     const mx_format *f = k < MX_ELEM_NONE ? ref_elem_format(k) : ref_scale_format(k - MX_ELEM_NONE);
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(spec_3_log2f_differs_on_7456_floats) {
   unsigned normal = 0, subnormal = 0;
-  for (int k = -148; k <= 128; k++) /* only just below a power of two can the rounding reach an integer */
+  for (int k = -148; k <= 128; k++) /* rounding can reach an integer only just below a power of two */
     for (float x = nextafterf(k > 127 ? INFINITY : ldexpf(1, k), 0);; x = nextafterf(x, 0)) {
       if (x == 0 || ref_log2f_int(x, 0) == ilogbf(x)) break;
       if (x < 0x1p-126f)
@@ -319,8 +319,8 @@ START_TEST(techniques_1_7_zero_scales) {
 }
 END_TEST
 
-/* A = 2688 makes te's block scale amax / 6. 0.0055 / 6 lies below half of the smallest e4m3, 2^-10; lifted to byte 3 = 3 * 2^-9 it is not a zero:
- * 0.0055 / (3 * 2^-9) = 0.94 rounds to 1, code 2. */
+/* A = 2688 makes te's block scale amax / 6. 0.0055 / 6 is below half of the smallest e4m3, 2^-10. Raised to byte 3 = 3 * 2^-9 it is no
+ * longer zero: 0.0055 / (3 * 2^-9) = 0.94 rounds to 1, which is code 2. */
 START_TEST(spec_3_2_min_byte_lifts_a_zero_scale) {
   const float x[8] = {2688, 0, 0, 0, 0.0055f};
   const mx_spec spec = parse("scale=e4m3 scale.rule=value chain=te tensor.norm=nv scale.zero=chain scale.min_byte=3 block=1x4");
@@ -331,8 +331,9 @@ START_TEST(spec_3_2_min_byte_lifts_a_zero_scale) {
 }
 END_TEST
 
-/* amd-quark 0.13, AmdFP4Spec: a NaN goes through e5m3's bit arithmetic as a number. torch's vector code makes it 0x7FFFFFFF, which rounds up to byte 0xF8,
- * 2^16 (its scalar rest leaves 0x7FC00000, byte 0xFC: blocks beyond a multiple of sixteen); the value is used: 2^16 gives code 2, a NaN 7, an Inf 6. */
+/* amd-quark 0.13, AmdFP4Spec: a NaN goes through e5m3's bit arithmetic as if it were a number. torch's vector code makes it 0x7FFFFFFF,
+ * which rounds up to byte 0xF8, 2^16. (Its scalar code, for blocks beyond a multiple of sixteen, leaves 0x7FC00000, byte 0xFC.) Elements are
+ * divided by that value: 2^16 gives code 2, a NaN 7, an Inf 6. */
 START_TEST(quark_e5m3_block_with_a_nan) {
   const float x[16] = {1, 65536, NAN, INFINITY, -131072};
   mx_spec spec;
@@ -376,8 +377,9 @@ START_TEST(techniques_4_5_four_over_six) {
 }
 END_TEST
 
-/* TECHNIQUES 0.1 no. 16. amax 6.375 over 6 is the tie 1.0625, which goes down to 1: the element is clipped. Over rnd(6 * 0.9411764) it is 1.128906,
- * and its scale 1.125 holds it. A scale of the whole tensor (K = F * M) makes the same room at the top: 10 over 448 F. */
+/* TECHNIQUES 0.1 no. 16. amax 6.375 over 6 is the tie 1.0625, which goes down to 1, so the element is clipped. Over rnd(6 * 0.9411764) it is
+ * 1.128906, and under the scale 1.125 it is not clipped. A scale of the whole tensor (K = F * M) leaves the same room at the top: 10 over
+ * 448 F. */
 START_TEST(techniques_0_1_margin) {
   const float x[16] = {6.375f, 1}, y[16] = {6, 1}, with[16] = {6.75f, 1.125f};
   row_gives("scale=e4m3 block=1x16 scale.rule=value", x, 16, 0x38, y);
@@ -434,7 +436,7 @@ START_TEST(spec_5_hadamard) {
   ck_assert_int_eq(ref_hadamard_back(y, 16, x, 1, 16, 16, 16, MX_HAD_SIGN_TE, NULL, 0), MX_OK);
   for (int i = 0; i < 16; i++) ck_assert(y[i] == back[i]);
   ck_assert_int_eq(ref_hadamard_back(y, 16, x, 1, 15, 16, 16, MX_HAD_SIGN_TE, NULL, 0), MX_ERR_SHAPE);
-  float inf[2] = {INFINITY, INFINITY}; /* a NaN is canonical */
+  float inf[2] = {INFINITY, INFINITY}; /* the resulting NaN is canonical */
   uint32_t bits;
   ck_assert_int_eq(ref_hadamard(inf, 2, inf, 1, 2, 2, 2, MX_HAD_SIGN_NONE, NULL, 0), MX_OK);
   memcpy(&bits, &inf[1], 4);
@@ -449,7 +451,7 @@ START_TEST(spec_6_philox_known_answer) {
 }
 END_TEST
 
-/* How many of the 2^r integers take 1 + d/2... of e2m1 between 1 and 1.5 up. */
+/* The share of the 2^r integers that round 1 + d / 2, between the e2m1 values 1 and 1.5, up. */
 static double probability(double d, int r, int mode) {
   const mx_encoding how = {.round = MX_ROUND_SR, .sr_bits = r, .sr_mode = mode};
   unsigned up = 0;
@@ -471,7 +473,7 @@ START_TEST(spec_6_probabilities) {
 }
 END_TEST
 
-/* Every r up to 8 and every d of a 2^-12 grid, by the integers of SPEC 6. */
+/* Every r up to 8 and every d on a grid of 2^-12, compared with the integer rules of SPEC 6. */
 START_TEST(spec_6_exhaustive) {
   for (int r = 1; r <= 8; r++)
     for (unsigned n = 0; n < 4096; n++)

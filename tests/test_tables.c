@@ -1,4 +1,4 @@
-/* Tests the tables themselves: rows that contradict each other or the standard are found here, not in a user's bytes. */
+/* Tests the tables themselves, so that rows that contradict each other or the standard are found here and not in a user's bytes. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ END_TEST
 
 /* SPEC 3.5: floor(log2f) differs from the bit rule at 7,404 normal and 52 subnormal positive floats. */
 START_TEST(spec_3_5_log2f_differs_at_7456_floats) {
-  /* They lie just below the powers of two: 400 ulp are more than enough there. */
+  /* They are just below powers of two, where 400 ulp are more than enough. */
   size_t normal = 0, subnormal = 0;
   for (int e = -148; e <= 128; e++) {
     float x = e == 128 ? INFINITY : ldexpf(1, e);

@@ -1,5 +1,5 @@
-/* Tests techniques of training, by numbers worked by hand: outliers, moving averages, the scale of the loss, periods of weights. That the fast layer
- * equals ref/ under them is test_linear.c's. */
+/* Tests techniques of training by numbers worked by hand: outliers, moving averages, the scale of the loss, periods of weights.
+ * (test_linear.c tests that the fast layer equals ref/ under them.) */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static mx_linear_recipe recipe_of(const char *train) {
   return r;
 }
 
-/* Y of a layer of O = 1, and its counts; by the fast layer and by ref/, which are to agree. */
+/* Y and the counts of a layer with O = 1, by the fast layer and by ref/, which must agree. */
 static mx_linear_counts forward(float *y, const mx_linear_recipe *r, const float *x, const float *w, size_t T, size_t I) {
   mx_linear_counts counts = {0}, slow = {0};
   mx_linear l = {.recipe = r, .T = T, .I = I, .O = 1, .counts = &counts};
@@ -42,7 +42,7 @@ static mx_linear_counts forward(float *y, const mx_linear_recipe *r, const float
   return counts;
 }
 
-/* How many of n different numbers a row of n has clamped. */
+/* How many numbers are clamped in a row of n different ones. */
 static uint64_t clamped_of(size_t n, const char *train) {
   float *x = malloc(n * sizeof *x), *w = calloc(n, sizeof *w), y;
   for (size_t i = 0; i < n; i++) x[i] = (float)(i * 7919 % n) - (float)(n / 2); /* 7919 is prime, and divides none of the n below */
@@ -54,7 +54,7 @@ static uint64_t clamped_of(size_t n, const char *train) {
 }
 
 START_TEST(outliers_by_rank) {
-  /* TECHNIQUES 0.1 no. 1: rows of 64 have nothing to clamp at .99, of 128 two numbers, 256 four, 4096 eighty. */
+  /* TECHNIQUES 0.1 no. 1: at .99 rows of 64 have nothing to clamp, rows of 128 two numbers, of 256 four, of 4096 eighty. */
   static const struct {
     size_t n;
     uint64_t clamped;
@@ -63,7 +63,7 @@ START_TEST(outliers_by_rank) {
     ck_assert_uint_eq(clamped_of(rows[i].n, "occ.alpha=.99"), rows[i].clamped);
     ck_assert_uint_eq(clamped_of(rows[i].n, "occ.alpha=.99,occ.index=msamp"), rows[i].clamped);
   }
-  /* The trap of n = 1000 at .999: rank 999 is the maximum, so msamp clamps the least number alone. n = 100 at .99: ranks 1 and 99. */
+  /* The trap of n = 1000 at .999: rank 999 is the maximum, so msamp clamps only the smallest number. n = 100 at .99 has ranks 1 and 99. */
   ck_assert_uint_eq(clamped_of(1000, "occ.alpha=.999,occ.index=msamp"), 1);
   ck_assert_uint_eq(clamped_of(1000, "occ.alpha=.999"), 0);
   ck_assert_uint_eq(clamped_of(100, "occ.alpha=.99,occ.index=msamp"), 1);
@@ -78,11 +78,11 @@ START_TEST(outliers_by_hand) {
   float y;
   mx_linear_recipe r = recipe_of("occ.alpha=.6,occ.residual=off");
   ck_assert_uint_eq(forward(&y, &r, x, w, 1, 4).clamped, 2);
-  ck_assert_float_eq(y, 1 + 1 + 2 + 1); /* every number is one of the format's */
+  ck_assert_float_eq(y, 1 + 1 + 2 + 1); /* every number is a value of the format */
   r = recipe_of("occ.alpha=.6");
   forward(&y, &r, x, w, 1, 4);
   ck_assert_float_eq(y, 5 - 9 + 49);
-  /* w's last is .55 and, under scale 1/4, .5 in the format: the residual meets .55 of hp, .5 of q. */
+  /* w's last number is .55, which under scale 1/4 is .5 in the format: hp multiplies the residual by .55, q by .5. */
   const float off[4] = {1, 1, 1, .55f};
   r = recipe_of("occ.alpha=.6,occ.residual_weight=q");
   forward(&y, &r, x, off, 1, 4);
@@ -90,7 +90,7 @@ START_TEST(outliers_by_hand) {
   r = recipe_of("occ.alpha=.6,occ.residual_weight=hp");
   forward(&y, &r, x, off, 1, 4);
   ck_assert_float_eq(y, 5.f + (float)(-9. + 98. * (double).55f));
-  /* A whole tensor's quantiles: two rows, one with all the outliers. */
+  /* Quantiles of a whole tensor: two rows, one of which has all outliers. */
   const float two[8] = {-8, 1, 2, 100, 1, 1, 2, 2};
   float both[2];
   r = recipe_of("occ.alpha=.85,occ.axis=tensor");
@@ -100,7 +100,7 @@ START_TEST(outliers_by_hand) {
 }
 END_TEST
 
-/* X_c + R is x: for numbers of every size, and for those that no residual in binary32 would bring back. */
+/* X_c + R is x for numbers of every size, even if no residual in binary32 would give x back. */
 START_TEST(outliers_come_back) {
   enum { ROWS = 40, I = 256 };
   static float x[ROWS * I], c[ROWS * I];
@@ -118,7 +118,7 @@ START_TEST(outliers_come_back) {
     short_of += !isnan(x[i]) && c[i] + (x[i] - c[i]) != x[i];
   }
   ck_assert_uint_eq(moved, ROWS * 14 - 1); /* floor(.03 * 255) = 7 at both ends; the NaN is the last of its row, and stays */
-  ck_assert_uint_gt(short_of, 0);          /* why R is no binary32 */
+  ck_assert_uint_gt(short_of, 0);          /* which is why R is not a binary32 */
 }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(outliers_refused) {
 }
 END_TEST
 
-/* Q2 of a layer's one row of weights, decoded. */
+/* Keeps the decoded Q2 of a layer with one row of weights. */
 static void keep_q2(void *self, int q, const mx_tensor *t, const mx_spec *s) {
   if (q == MX_Q2) mx_dequantize(self, t->cols, t, s, NULL);
 }
@@ -157,7 +157,7 @@ static uint64_t q2_of(float *out, const float *w, const float *average, size_t I
   return counts.steered;
 }
 
-/* TECHNIQUES 4.8b: weights and averages under scale 1 (the 6 makes it), and what rounding alone gives. */
+/* TECHNIQUES 4.8b: weights and averages under scale 1, which the 6 causes, and what rounding alone gives. */
 START_TEST(ema_by_hand) {
   static const struct {
     float w, average, q, nearest;
@@ -181,7 +181,7 @@ START_TEST(ema_by_hand) {
 }
 END_TEST
 
-/* Q4 of random W: once from W, and once from what Fprop made of it. */
+/* Keeps Q4 of a random W, made from W itself or from what Fprop made of it. */
 static void keep_q4(void *self, int q, const mx_tensor *t, const mx_spec *s) {
   if (q == MX_Q4) mx_dequantize(self, t->cols, t, s, NULL);
 }
@@ -215,7 +215,7 @@ START_TEST(double_quantisation_differs) {
     apart[1] += pow((double)twice[i] - (double)w[i % N * N + i / N], 2);
   }
   ck_assert(apart[0] > 0 && apart[1] > apart[0]); /* the second rounding adds to the error of the first */
-  /* A power of two as every magnitude is a value of the format under any scale, so that the second quantisation finds nothing to round. */
+  /* If every magnitude is a power of two, it is a value of the format under any scale, so the second quantisation has nothing to round. */
   for (int i = 0; i < N * N; i++) w[i] = i * 7 % 5 < 2 ? 1 : -2;
   q4_of(once, w, N, "requant.source=hp");
   q4_of(twice, w, N, "requant.source=fwd_dequant");
@@ -223,7 +223,7 @@ START_TEST(double_quantisation_differs) {
 }
 END_TEST
 
-/* The loss' factor: an overflow at step 1 halves it, and 2000 good steps later, at step 2001, it is what it was. */
+/* The factor of the loss: an overflow at step 1 halves it, and 2000 good steps later, at step 2001, it has its old value again. */
 START_TEST(loss_scale_by_hand) {
   mxi_loss_scale s = {1024, .5, 2000, 0};
   mxi_loss_scale_after(&s, 1);
@@ -282,7 +282,8 @@ START_TEST(ramp_by_hand) {
 }
 END_TEST
 
-/* Elements of every period through steps with zeros, subnormal and large gradients, one of which is not finite; and periods of all kinds of sums. */
+/* Runs elements of every period through steps with zeros, subnormal and large gradients, one of which is not finite, and computes periods
+ * from all kinds of sums. */
 START_TEST(ramp_is_the_reference) {
   enum { ROWS = 40, I = 64, STEPS = 12 };
   static float w[ROWS * I], g[ROWS * I], m[ROWS * I], v[ROWS * I], sum[ROWS * I], count[ROWS * I], period[ROWS * I];
@@ -330,8 +331,8 @@ START_TEST(ramp_is_the_reference) {
 }
 END_TEST
 
-/* A row of weights whose first goes to and fro over .25, under the scale that its 6 makes: in 30 steps of .02 its code moves by .5 thirty times.
- * The second wanders from 1 to 2, and its code as far. What a rehearsal changes is put back. */
+/* A row of weights of which the first moves back and forth over .25, under the scale that the 6 in the row causes: in 30 steps of .02 its
+ * code moves by .5 thirty times. The second moves from 1 to 2, and its code as far. What a rehearsal changes is restored. */
 static mx_status wander(void *self, uint64_t step, int *finite, mx_error *err) {
   mxi_rehearsal *t = self;
   (void)err;
@@ -364,14 +365,14 @@ START_TEST(periods_of_a_rehearsal) {
   ck_assert_float_eq(o.ramp.period[2], 1);
   ck_assert_uint_eq(mxi_ramp_slowed(&o.ramp, m), 1);
   ck_assert(mxi_ramp_is_sound(&o.ramp, m));
-  /* The first loss that is not finite ends it: five steps are four differences, of the same quotient. */
+  /* The first loss that is not finite ends it: five steps give four differences, with the same quotient. */
   ck_assert_int_eq(mxi_rehearsal_run(&t, 95, wander, &t, &err), MX_OK);
   ck_assert_float_eq(o.ramp.period[0], 6);
-  ck_assert_int_eq(mxi_rehearsal_run(&t, 99, wander, &t, &err), MX_OK); /* nothing to compare with */
+  ck_assert_int_eq(mxi_rehearsal_run(&t, 99, wander, &t, &err), MX_OK); /* there is nothing to compare with */
   ck_assert_float_eq(o.ramp.period[0], 1);
   ck_assert_int_eq(mxi_rehearsal_run(&t, 200, wander, &t, &err), MX_ERR_DATA);
   ck_assert_float_eq(m->w[1], 1);
-  o.ramp.period[1] = .5f; /* of a file that no run wrote */
+  o.ramp.period[1] = .5f; /* as in a file that no run wrote */
   ck_assert(!mxi_ramp_is_sound(&o.ramp, m));
   mxi_model_free(m);
 }

@@ -1,4 +1,5 @@
-/* Tests how many threads a call gets: any number is allowed, none ends the process, and a child of fork() does not wait for its parent's. */
+/* Tests how many threads a call gets: any number is allowed, none ends the process, and a child of fork() does not wait for threads of its
+ * parent. */
 #include <check.h>
 #include <limits.h>
 #include <omp.h>
@@ -55,8 +56,8 @@ START_TEST(openmp_is_held_as_well) {
 }
 END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* their shadow takes more address space than any limit allows */
-/* Address space for a few stacks and no more. Check runs each test in a process of its own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* their shadow memory needs more address space than any limit allows */
+/* Leaves address space for only a few stacks. (Check runs each test in its own process.) */
 START_TEST(no_more_than_can_be_started) {
   float *x = values();
   char one[33], few[33];
@@ -77,12 +78,12 @@ START_TEST(no_more_than_can_be_started) {
 END_TEST
 #endif
 
-/* The child's digest through a pipe; a child that hangs is ended by its alarm, and writes nothing. */
+/* The child sends its digest through a pipe; a child that hangs is ended by its alarm and writes nothing. */
 START_TEST(a_child_of_fork) {
   float *x = values();
   char here[33], there[64] = "";
   int ends[2], status, count = 0;
-  digest_with(here, x, 4); /* the parent has a team */
+  digest_with(here, x, 4); /* now the parent has a team of threads */
   ck_assert_int_eq(pipe(ends), 0);
   const pid_t pid = fork();
   if (!pid) {
@@ -106,7 +107,7 @@ START_TEST(a_child_of_fork) {
 }
 END_TEST
 
-/* A parent that never had a second thread leaves the child all of them. */
+/* If the parent never had a second thread, the child may have all of them. */
 START_TEST(a_child_of_one_thread) {
   int status;
   const pid_t pid = fork();

@@ -1,4 +1,5 @@
-/* Tests training: layers against central differences in binary64, runs against states that were computed in binary64 elsewhere, optimisers by hand. */
+/* Tests training: layers against central differences in binary64, runs against states computed elsewhere in binary64, and optimisers by
+ * hand. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 
 enum { N = 6, T = 3, C = 8, H = 2, V = 7, MOST = 4096 };
 
-/* sum of out * weight, in binary64, of inputs in binary64. */
+/* The sum of out * weight in binary64, as a function of inputs in binary64. */
 typedef double scalar(const double *in);
 
 static double weight[MOST];
@@ -35,7 +36,8 @@ static void draw_weight(size_t n) {
   for (size_t i = 0; i < n; i++) weight[i] = (double)weight32[i];
 }
 
-/* got is the gradient by the layer, of inputs in [0, n). Its norm of the difference over the norm is to be below 1e-6. */
+/* Compares the layer's gradient `got` for the inputs [from, from + n) with differences: the norm of the error over the norm must be below
+ * 1e-6. */
 static void hold(const char *what, scalar *f, const float *in, size_t all, const float *got, size_t from, size_t n) {
   static double x[MOST];
   for (size_t i = 0; i < all; i++) x[i] = (double)in[i];
@@ -258,7 +260,7 @@ START_TEST(networks_by_differences) {
     const mxi_param *p = &net->params[i];
     hold(p->name, network, net->w, net->n_values, net->g + p->offset, p->offset, p->rows * p->cols);
   }
-  /* An evaluation of fewer rows is the mean over these alone. */
+  /* An evaluation of fewer rows is the mean over only these. */
   const mxi_batch part = {.B = ROWS, .T = 1, .rows = 1, .target = net_label, .x = net_x, .y = net_y};
   double one, two;
   ck_assert_int_eq(mxi_model_forward(net, &part, 1, 0, 1, &one, &err), MX_OK);
@@ -272,14 +274,14 @@ END_TEST
 
 /* ---- data ---- */
 
-/* The order of an epoch by Fisher and Yates from the reference's random words, beside the rows that batches have. */
+/* Compares the rows of batches with the order of an epoch, by Fisher and Yates from the reference's random words. */
 START_TEST(rows_are_shuffled_as_the_specification_says) {
   enum { ALL = 20, TRAINED = 16, BATCH = 5, EPOCH = TRAINED / BATCH };
   mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .8, .rows = ALL, .features = 3}, .train = {.batch = BATCH, .seed_data = 7}};
   mxi_data data;
   mx_error err;
   ck_assert_int_eq(mxi_data_open(&data, &c, NULL, NULL, &err), MX_OK);
-  for (uint64_t s = 2 * EPOCH; s-- > 0;) { /* backwards: a batch does not depend on those before it */
+  for (uint64_t s = 2 * EPOCH; s-- > 0;) { /* backwards, since a batch does not depend on those before it */
     uint32_t order[TRAINED];
     const uint64_t i = s / EPOCH << 24 | MXI_USE_ORDER << 4 | 14;
     const uint64_t seed = ref_random(7, MX_STREAM_TRAIN, 2 * i) | (uint64_t)ref_random(7, MX_STREAM_TRAIN, 2 * i + 1) << 32;
@@ -296,7 +298,7 @@ START_TEST(rows_are_shuffled_as_the_specification_says) {
       ck_assert_float_eq(b.y[r], data.table.y[order[s % EPOCH * BATCH + (uint64_t)r]]);
     }
   }
-  /* The validation part is whole: four rows in a batch of five. */
+  /* The validation part is complete: four rows in a batch of five. */
   ck_assert_uint_eq(mxi_data_validation(&data, &c, 0).rows, ALL - TRAINED);
   ck_assert_mem_eq(data.x, data.table.x + 3 * TRAINED, 3 * (ALL - TRAINED) * sizeof(float));
   ck_assert_uint_eq(mxi_data_validation(&data, &c, 1).rows, 0);
@@ -304,7 +306,8 @@ START_TEST(rows_are_shuffled_as_the_specification_says) {
 }
 END_TEST
 
-/* A run leaves its rows to the next, which takes them if they are what it would have made, and makes its own if the seed, the data's keys or the file differ. */
+/* A run leaves its rows to the next one, which takes them if it would have made the same, and makes its own if the seed, the keys of the
+ * data or the file differ. */
 START_TEST(rows_are_kept_for_the_next_run_on_the_same) {
   mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .8, .rows = 20, .features = 3}, .train = {.batch = 5, .seed_data = 7}};
   c.json = json_pack("{s:{s:i}}", "data", "rows", 20);
@@ -335,7 +338,7 @@ START_TEST(rows_are_kept_for_the_next_run_on_the_same) {
   ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_OK);
   ck_assert_uint_eq(data.table.n, 25);
   mxi_data_free(&data);
-  c.train.batch = 50; /* more than there are rows: nothing is kept of what failed */
+  c.train.batch = 50; /* more than there are rows, so it fails, and nothing of it is kept */
   ck_assert_int_eq(mxi_data_open(&data, &c, &kept, NULL, &err), MX_ERR_DATA);
   ck_assert_ptr_null(kept);
   mxi_data_free(&alone);
@@ -344,7 +347,7 @@ START_TEST(rows_are_kept_for_the_next_run_on_the_same) {
 }
 END_TEST
 
-/* y = X w: rows lie on a plane through 0 whose w is that of the first `features` rows. */
+/* y = X w: all rows lie on one plane through 0, whose w follows from the first `features` rows. */
 START_TEST(a_regression_is_linear) {
   enum { FEATURES = 4, ALL = 40 };
   mxi_config c = {.model.kind = MXI_GAUSSIAN, .data = {.split = .5, .rows = ALL, .features = FEATURES}, .train = {.batch = 2, .seed_data = 3}};
@@ -367,7 +370,7 @@ START_TEST(a_regression_is_linear) {
 }
 END_TEST
 
-/* Noised points: the noise and the time that are told give back the point, and the time's embedding is that of a whole number. */
+/* Noised points: the given noise and time lead back to the point, and the embedding of the time is that of a whole number. */
 START_TEST(noised_points_come_from_points) {
   enum { ALL = 64, BATCH = 16, STEPS = 10 };
   mxi_config c = {.model.kind = MXI_DIFFUSION,
@@ -438,7 +441,8 @@ static void keep_spec(void *self, int q, const mx_tensor *t, const mx_spec *spec
   if (q <= MX_Q2) forward_spec[q] = *spec;
 }
 
-/* x to bfloat16, nearest, ties to even: half of what lies between two of its numbers is added to the bits, less one where the lower of them is even. */
+/* Rounds x to the nearest bfloat16, ties to even: half of the distance between two of its numbers is added to the bits, minus one if the
+ * lower is even. */
 static float narrowed(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -447,8 +451,8 @@ static float narrowed(float x) {
   return x;
 }
 
-/* After the switch dW = dY^T f(X), f(X) what Fprop made of X: to the bit without a rotation, and but for the rotation's rounding with one. In bfloat16 both
- * are rounded to it first. */
+/* After the switch dW = dY^T f(X), where f(X) is what Fprop made of X: exactly without a rotation, and up to its rounding with one. In
+ * bfloat16 both are rounded to that first. */
 START_TEST(late_gradients_are_of_the_quantised_forward) {
   const int is_narrow = _i >= 4, is_raw = _i == 6;
   static const char *const keys[] = {"elem.round=rne", "elem.prescale=0.75,elem.round=sr", "had.size=16,had.sign=fresh",
@@ -458,7 +462,7 @@ START_TEST(late_gradients_are_of_the_quantised_forward) {
   mxi_model *m = one_linear(&r);
   mx_error err;
   double loss;
-  mx_linear_recipe narrow; /* as long as m */
+  mx_linear_recipe narrow; /* it lives as long as m */
   ck_assert_int_eq(mx_linear_resolve(&narrow, NULL, &(mx_linear_text){.recipe = "recipe-bf16"}, &err), MX_OK);
   if (is_narrow) ck_assert_int_eq(mxi_model_late(m, &narrow, &err), MX_OK);
   const mxi_batch batch = {.B = TOKENS, .T = 1, .rows = TOKENS, .x = seen_x, .y = seen_dy};
@@ -466,7 +470,7 @@ START_TEST(late_gradients_are_of_the_quantised_forward) {
   m->late = MXI_LATE_BACKWARD;
   ck_assert_int_eq(mxi_model_forward(m, &batch, 1, 3, 0, &loss, &err), MX_OK);
   ck_assert_int_eq(mxi_model_backward(m, &err), MX_OK);
-  /* The forward pass by itself, for y and the draws of its operands. */
+  /* Runs the forward pass by itself, for y and the random draws of its operands. */
   const mx_exec one = {.n_threads = 1};
   float y[TOKENS], x[TOKENS * WIDTH];
   mx_linear call = mxi_model_call(m, 0, &r);
@@ -502,7 +506,7 @@ START_TEST(late_gradients_are_of_the_quantised_forward) {
 }
 END_TEST
 
-/* arXiv 2505.19115 by TECHNIQUES 4.1b: dW = [3, 4], quantised [3.5, 3]: 5 over 1.118034. Then one that is all noise. */
+/* arXiv 2505.19115 by TECHNIQUES 4.1b: dW = [3, 4], quantised [3.5, 3], gives 5 over 1.118034. Then one that is nothing but noise. */
 START_TEST(threshold_by_hand) {
   mxi_param p = {.name = "w", .rows = 1, .cols = 2, .n_dims = 2};
   mxi_model_linear l = {.weight = 0, .T = 1, .I = 2, .O = 1};
@@ -533,7 +537,7 @@ START_TEST(threshold_by_hand) {
   ck_assert_double_eq_tol(mxi_threshold_rate(&t, .1, 1, 3), .05 * 3 / 4, 1e-15);
   ck_assert_double_eq_tol(mxi_threshold_rate(&t, .1, 1, 4), .05, 1e-15);
   ck_assert_double_eq(mxi_threshold_rate(&t, .1, 1, 0), .1);
-  /* As text and back: the same bits, and the switch with them. */
+  /* Printed and parsed again: the same bits, including the switch. */
   char *text = mxi_threshold_print(&t);
   double again_signal = 0, again_noise = 0;
   mxi_model other = m;
@@ -558,7 +562,7 @@ static double metric(const char *text, const char *object, const char *name) {
   return value && value < end ? strtod(value + strlen(key), NULL) : NAN;
 }
 
-/* The metrics of a linear of one output from its dY and X, beside the same in binary64. */
+/* Compares the metrics of a linear with one output, from its dY and X, with the same in binary64. */
 START_TEST(metrics_are_those_of_their_definitions) {
   const mx_linear_recipe r = recipe_of("scale.rule=value,scale.round=up");
   mxi_model *m = one_linear(&r);
@@ -574,7 +578,7 @@ START_TEST(metrics_are_those_of_their_definitions) {
     ck_assert_int_eq(mxi_metrics_text(&t, to, &err), MX_OK);
     fclose(to);
   }
-  /* dW, and the quantised one from its operands' values. */
+  /* dW, and the quantised dW from the values of its operands. */
   float q5[TOKENS], xt[WIDTH * TOKENS], q6[WIDTH * TOKENS];
   double dd = 0, ed = 0, ee = 0, aa = 0, ad = 0;
   for (int i = 0; i < WIDTH * TOKENS; i++) xt[i] = seen_x[i % TOKENS * WIDTH + i / TOKENS];
@@ -592,7 +596,7 @@ START_TEST(metrics_are_those_of_their_definitions) {
   ck_assert_double_eq_tol(metric(text[0], "wgrad", "noise"), sqrt(ee), 1e-5);
   ck_assert_double_eq_tol(metric(text[0], "wgrad", "gain"), ad / dd, 1e-6);
   ck_assert_double_eq_tol(metric(text[0], "wgrad", "cosine"), ad / sqrt(aa * dd), 1e-6);
-  ck_assert_double_eq_tol(metric(text[0], "wgrad", "bias"), sqrt(ee / dd), 1e-6); /* nothing is random */
+  ck_assert_double_eq_tol(metric(text[0], "wgrad", "bias"), sqrt(ee / dd), 1e-6); /* since nothing is random */
   ck_assert(isnan(metric(text[0], "wgrad", "correlation")));
   ck_assert_double_eq_tol(metric(text[1], "wgrad", "correlation"), 1, 1e-9); /* the same error twice */
   /* Operands: W's, and dY's along T. */
@@ -615,7 +619,8 @@ START_TEST(metrics_are_those_of_their_definitions) {
 }
 END_TEST
 
-/* Two draws tell bias from noise: stochastic rounding under RCEIL has next to none, though its error is larger than that of rounding to nearest. */
+/* Two draws distinguish bias from noise: stochastic rounding under RCEIL has almost no bias, although its error is larger than that of
+ * rounding to nearest. */
 START_TEST(bias_is_told_from_noise) {
   double bias = 0, noise = 0;
   const mx_linear_recipe r = recipe_of("scale.rule=value,scale.round=up,elem.round=sr");
@@ -631,7 +636,7 @@ START_TEST(bias_is_told_from_noise) {
     mxi_metrics_linear(&t, 0, seen_dy, seen_x, 1);
     ck_assert_int_eq(mxi_metrics_text(&t, to, &err), MX_OK);
     fclose(to);
-    bias += pow(metric(text, "wgrad", "bias"), 2) / 40; /* 0 where two draws' errors look away from each other */
+    bias += pow(metric(text, "wgrad", "bias"), 2) / 40; /* 0 if the errors of two draws point away from each other */
     noise += pow(metric(text, "wgrad", "noise") / metric(text, "wgrad", "norm"), 2) / 40;
   }
   ck_assert_msg(bias < .15 * noise && noise > .01, "bias^2 %g, noise^2 %g", bias, noise);
@@ -678,7 +683,7 @@ START_TEST(adamw_by_hand) {
   mxi_param p = {.name = "p", .rows = 1, .cols = 2, .n_dims = 2};
   mxi_model m = {.params = &p, .n_params = 1, .n_values = 2, .w = w, .g = g};
   mxi_optim o = {.config = {.kind = MXI_ADAMW, .beta1 = .9, .beta2 = .95, .eps = 1e-8, .weight_decay = .1}, .m = m1, .v = v};
-  mxi_optim_step(&o, &m, .01); /* the first step is lr in the gradient's direction */
+  mxi_optim_step(&o, &m, .01); /* the first step has length lr along the gradient */
   ck_assert_double_eq_tol((double)w[0], 1 * (1 - .001) - .01, 1e-6);
   ck_assert_double_eq_tol((double)w[1], -2 * (1 - .001) + .01, 1e-6);
 }

@@ -1,4 +1,4 @@
-/* Tests .mxv: what is written reads back, what is malformed is refused with the place. */
+/* Tests .mxv: what is written can be read again, and what is malformed is refused with its place. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tests suites, minimal, and what diff says. */
+/* Tests the suites of inputs, the suite minimal, and what diff says. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -104,8 +104,8 @@ END_TEST
 
 /* --- suite order: sums that no order can change --- */
 
-/* Rows of a quantised tensor as integers, each row in units of its own lowest bit; decoded here by the reference. Pairs of 4-bit codes in either order:
- * the same one for every row. */
+/* The rows of a quantised tensor as integers, each row in units of its own lowest bit, decoded by the reference. Pairs of 4-bit codes may
+ * have either order, if it is the same for every row. */
 static int64_t *integers_of(const mx_tensor *t, const mx_spec *spec, size_t block) {
   const mx_format *e = ref_elem_format(spec->elem), *s = ref_scale_format(spec->scale);
   int64_t *out = calloc(t->rows * t->cols, sizeof *out);
@@ -134,7 +134,8 @@ static void quantise_order(mx_tensor *t, const mx_spec *spec, size_t rows, size_
   mx_cases_free(&c);
 }
 
-/* Of every row of one tensor with every row of another: the sum of the magnitudes of the products, in units of the smallest, is at most 2^24. */
+/* For every row of one tensor and every row of another, the sum of the magnitudes of the products, in units of the smallest, is at most
+ * 2^24. */
 START_TEST(order_is_free_at_any_length) {
   static const char *const presets[] = {"ocp-mxfp4",      "torchao-nvfp4",  "mlx-nvfp4",  "te-nvfp4",     "torchao-nvfp4-2level",
                                         "ocp-mxfp8-e4m3", "ocp-mxfp6-e2m3", "ocp-mxint8", "cutlass-host", "te-4over6"};
@@ -166,7 +167,7 @@ START_TEST(order_is_free_at_any_length) {
       mx_tensor_free(&a);
       mx_tensor_free(&b);
     }
-  /* Where a block alone has 441 units squared (6 * 7 / 2, an odd number of half steps), 2^24 / 441 = 38043 blocks of 16 are the end. */
+  /* A block alone may have 21 * 21 = 441 units (6 * 7 / 2 is an odd number of half steps), so 2^24 / 441 = 38043 blocks of 16 are the limit. */
   ck_assert_int_eq(mx_preset_find(&spec, "te-nvfp4", NULL), MX_OK);
   mx_cases c;
   ck_assert_int_eq(mx_generate(&c, MX_SUITE_ORDER, &spec, 4, 38043 * 16, 1, &err), MX_OK);

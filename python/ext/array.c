@@ -63,8 +63,14 @@ static const char *name_of(const dl_tensor *t) {
   return names[t->code][t->bits <= 8 ? 0 : t->bits <= 16 ? 1 : t->bits <= 32 ? 2 : 3];
 }
 
+/* The devices whose memory the processor reads: its own, and the pinned memory of CUDA and ROCm. */
+static const int devices_in_memory[] = {DL_CPU, DL_CUDA_HOST, DL_ROCM_HOST};
+PyObject *mxp_devices_in_memory(void) { return Py_BuildValue("(iii)", devices_in_memory[0], devices_in_memory[1], devices_in_memory[2]); }
+
 static int in_memory(const dl_tensor *t) {
-  return t->device_type == DL_CPU || t->device_type == DL_CUDA_HOST || t->device_type == DL_ROCM_HOST;
+  for (size_t i = 0; i < sizeof devices_in_memory / sizeof *devices_in_memory; i++)
+    if (t->device_type == devices_in_memory[i]) return 1;
+  return 0;
 }
 
 static int from_tensor(mxp_array *a, const dl_tensor *t, const char *argument) {

@@ -82,6 +82,8 @@ typedef struct mxp_array {
  *  either case. Returns 0, or -1 with an exception that names the argument. */
 int mxp_array_get(mxp_array *out, mxp_state *state, PyObject *from, const char *argument);
 void mxp_array_release(mxp_array *array);
+/* DLPack's types of the devices whose memory the processor reads, as a tuple. */
+PyObject *mxp_devices_in_memory(void);
 /** Is it of this kind and width? */
 int mxp_is(const mxp_array *array, mxp_kind kind, size_t item);
 /** Elements one after the other, aligned: in place if they lie so, else in a copy. -1 with MemoryError. */

@@ -41,6 +41,10 @@ static int fill(PyObject *module) {
                           mxp_table_methods};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     if (PyModule_AddFunctions(module, lists[i])) return -1;
+  PyObject *devices = mxp_devices_in_memory();
+  const int failed = PyModule_AddObjectRef(module, "devices_in_memory", devices);
+  Py_XDECREF(devices);
+  if (failed) return -1;
   const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get()); /* 0: the main one */
   if (interpreter < 0 || PyModule_AddIntConstant(module, "interpreter", (long)interpreter)) return -1;
   return PyModule_AddStringConstant(module, "version", MX_VERSION);

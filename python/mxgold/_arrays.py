@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._errors import DtypeError
 
 log = logging.getLogger("mxgold")
@@ -31,9 +32,6 @@ def _bits(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], str | None
     if name not in ("bfloat16",) and not name.startswith(("float8", "float6", "float4")):
         raise DtypeError(f"dtype {name}, expected numbers")
     return array.view(_UNSIGNED[array.dtype.itemsize]), name
-
-
-_IN_MEMORY = (1, 3, 11)  # DLPack's types of devices: CPU, and CUDA's and ROCm's pinned memory
 
 
 def _of_torch(tensor: Any) -> tuple[Any, str | None]:
@@ -75,7 +73,7 @@ def _adapted(value: Any) -> tuple[Any, str | None]:
         return _bits(value)
     if root in ("jax", "jaxlib") or hasattr(value, "__array_interface__"):
         return _bits(np.asarray(value))
-    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _IN_MEMORY:
+    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _core.devices_in_memory:
         raise DtypeError(f"{type(value).__name__} on a device (DLPack's type {int(value.__dlpack_device__()[0])}), expected an array in memory")
     hint = ": np.asarray() makes one" if isinstance(value, (list, tuple, int, float)) else ""
     raise DtypeError(f"{type(value).__name__}, expected an array{hint}")

@@ -8,6 +8,7 @@ from ._spec import Spec
 
 version: str
 interpreter: int  # 0: the main one
+devices_in_memory: tuple[int, int, int]  # DLPack's types of devices whose memory the processor reads
 
 class SpecBase:
     def __new__(cls, preset: str | None = None, *texts: str) -> Self: ...

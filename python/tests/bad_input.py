@@ -1,10 +1,10 @@
 """Gives every public function wrong values for every argument, and says which calls did not end in a typed error that names the argument.
 
-    bad_input.py [--all] [NAME...]     functions whose name holds one of NAME; --all: those that run the program too with every value, which takes minutes
+    bad_input.py [--all] [NAME...]     functions whose name contains one of NAME; --all: every value also for those that run the program, which takes minutes
 
-Functions and arguments are read from the package, so a new one that has no good call in calls() is itself a finding. What a call may do: return; or raise an
-error of mxgold or a TypeError whose message is one line that names the argument (OSError where a path is asked for, MemoryError where a size is). A crash
-ends the process, whose last line on standard error says which call it was (test_bad_input.py runs it so). Exit status 1 if there is a finding.
+Functions and arguments are read from the package, so a new function without a good call in calls() is a finding too. A call may return, or raise an error of
+mxgold or a TypeError whose message is one line that names the argument (or an OSError for a path, or a MemoryError for a size). A crash ends the process,
+whose last line on standard error says which call it was, for test_bad_input.py. The exit status is 1 if there is a finding.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ W16 = np.zeros((16, 16), np.uint16)
 
 
 class Raises:
-    """An array that cannot be had."""
+    """An array that raises an error when it is asked for its memory."""
 
     def __dlpack__(self, **how):
         raise RuntimeError("not\nhere")
 
 
 class Lies:
-    """Says it has an array, and has none."""
+    """An object that claims to be an array, but is not."""
 
     __array_interface__ = {"shape": (2,), "typestr": "<f4", "data": None, "version": 3}
 
@@ -65,7 +65,7 @@ def changed(**how):
 
 
 def values() -> dict[str, object]:
-    """Wrong values, and a few that are right for some argument."""
+    """Wrong values for arguments, a few of which are right for some argument."""
     read_only = GOOD.copy()
     read_only.setflags(write=False)
     odd = np.ndarray(GOOD.shape, np.float32, bytearray(GOOD.nbytes + 1), 1)
@@ -127,7 +127,7 @@ def values() -> dict[str, object]:
         "turned": GOOD.T,
         "broadcast": np.broadcast_to(GOOD[:1, :1], (4, 64)),
         "huge": np.broadcast_to(np.float32(1), (1 << 30, 1 << 28)),
-        "32 axes": np.zeros((1,) * 32, np.float32),  # as many as NumPy 1 has
+        "32 axes": np.zeros((1,) * 32, np.float32),  # the most that NumPy 1 has
         "30 axes": np.zeros((1,) * 30, np.float32),
         "read-only": read_only,
         "misaligned": odd,
@@ -283,7 +283,7 @@ def public() -> set[str]:
 
 
 def verdict(error: BaseException | None, argument: str, value: object) -> str:
-    """ "" if a call ended as it may, else what is wrong."""
+    """Returns "" if a call ended as it may, and otherwise what is wrong."""
     if error is None or isinstance(error, AssertionError):
         return ""
     text = str(error)
@@ -291,7 +291,7 @@ def verdict(error: BaseException | None, argument: str, value: object) -> str:
     told = kind.__module__ == "mxgold._errors" or kind is TypeError
     told = told or (isinstance(error, OSError) and argument in ("path", "preset", "folder")) or kind is MemoryError
     told = told or (kind in (IndexError, KeyError) and argument in ("index", "name"))
-    told = told or (argument == "device" and value is np.ndarray)  # what a caller's own function raises passes as it is
+    told = told or (argument == "device" and value is np.ndarray)  # what a caller's own function raises is passed on unchanged
     if not told:
         return f"{kind.__name__}: {text[:120]!r}, no error of mxgold's"
     if "\n" in text:
@@ -311,7 +311,7 @@ def main() -> int:
     faulthandler.enable()
     signal.signal(signal.SIGALRM, late)
     warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (48 << 30, 48 << 30))  # a size that is asked for fails, rather than filling the machine
+    resource.setrlimit(resource.RLIMIT_AS, (48 << 30, 48 << 30))  # so that a huge size fails instead of filling the memory of the machine
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     words = sys.argv[1:]
     thorough = "--all" in words

@@ -1,4 +1,4 @@
-"""Defines what the tests share. They run against the installed package: a wheel in an environment of its own (`make check-python`)."""
+"""Defines what the tests share. They run against the installed package, a wheel in its own environment (`make check-python`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def x() -> np.ndarray:
-    """64 x 256 of normal numbers, each row at its own power of two."""
+    """64 x 256 normally distributed numbers, with each row times its own power of two."""
     rng = np.random.default_rng(1)
     return (rng.standard_normal((64, 256)) * np.exp2(rng.integers(-8, 8, (64, 1)))).astype(np.float32)
 
 
 @pytest.fixture
 def program(tmp_path):
-    """Runs the program mxgold of the package on files, and gives what it wrote: what Python is held to."""
+    """Runs the package's program mxgold on files and returns what it wrote, with which the results in Python are compared."""
     import mxgold
     from mxgold import _program
 

@@ -1,4 +1,4 @@
-"""Prints a digest of what quantize gives under every preset, of gemm and of linear under every recipe: the same lines on every machine."""
+"""Prints digests of quantize under every preset, of gemm, and of linear under every recipe, which are the same on every machine."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Measures the memory that quantize of a 4096 x 4096 matrix takes, in a process of its own."""
+"""Measures in a separate process how much memory quantize of a 4096 x 4096 matrix takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def taken(preset: str) -> tuple[int, int]:
-    """Bytes that the process' peak grew by, and those of the output. VmHWM is of this process alone; ru_maxrss may be what its parent had."""
+    """The bytes by which the peak of the process grew, and those of the output. VmHWM is of this process alone; ru_maxrss may be that of its parent."""
     code = (
         "import numpy as np, mxgold\n"
         "def peak(): return next(int(line.split()[1]) << 10 for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"

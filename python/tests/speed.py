@@ -1,11 +1,11 @@
-"""Prints how fast calls from Python are: what one call costs, quantize by turns with the C program, and with torchao in the same process.
+"""Prints how fast calls from Python are: what one call costs, and quantize in turn with the C program and with torchao in the same process.
 
     speed.py [--rounds N]     medians of N rounds (9), on one thread, A B A B, by processor time
 
-What other work does to the machine falls on all sides, so the ratios hold where the rates do not. The C program's rate is that of `mxgold bench --threads 1`,
-which quantises into memory that it already has; Python makes a new array for each result, as a caller does. Both copy the matrix between two measurements,
-so that the input is as far from the processor for one as for the other, and both have pages of one size: NumPy asks for huge pages (madvise), which malloc
-does not by itself, and NVFP4, which reads the matrix twice, is then a third faster. NUMPY_MADVISE_HUGEPAGE=0 gives both small ones.
+Other work on the machine slows all of them down alike, so the ratios are meaningful even if the rates are not. The rate of the C program is that of `mxgold
+bench --threads 1`, which quantises into memory that it already has; Python makes a new array for each result, as callers do. Both copy the matrix between two
+measurements, so that the input is equally far from the processor for both, and both have pages of the same size: NumPy asks for huge pages (madvise), which
+malloc does not do by itself and which make NVFP4, which reads the matrix twice, a third faster. NUMPY_MADVISE_HUGEPAGE=0 gives both small pages.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import peak_memory
 import mxgold
 from mxgold import _program
 
-CALLS = 2000  # of a small array, for one measurement
+CALLS = 2000  # on a small array, in one measurement
 
 
 def seconds(call, times: int = 1) -> float:
-    """Processor time of this thread."""
+    """The processor time of this thread for the calls."""
     start = time.thread_time_ns()
     for _ in range(times):
         call()
@@ -33,7 +33,7 @@ def seconds(call, times: int = 1) -> float:
 
 
 def by_turns(calls, rounds: int, times: int = 1) -> list[list[float]]:
-    """Seconds of each call, A B A B."""
+    """The seconds of each call, run in turn: A B A B."""
     for call in calls:
         call()
     found: list[list[float]] = [[] for _ in calls]
@@ -69,12 +69,12 @@ def rate(seconds: list[float], n: int) -> str:
 
 
 def _rate(report, operation: str) -> float:
-    """Of the instruction set that the program uses by itself, which comes first."""
+    """The rate with the instruction set that the program uses by default, which comes first."""
     return next(row["Gelem/s"] for row in report["operations"] if row["operation"] == operation)
 
 
 def programs(x, preset: str, operation: str, rounds: int) -> None:
-    """Python against `mxgold bench`, by turns."""
+    """Runs Python and `mxgold bench` in turn."""
     words = ["bench", "--only", operation, "--shape", "4096x4096", "--rounds", "3", "--threads", "1"]
     copy = np.empty_like(x)
     os.environ["GLIBC_TUNABLES"] = f"glibc.malloc.hugetlb={os.environ.get('NUMPY_MADVISE_HUGEPAGE', '1')}"  # for the program
@@ -93,7 +93,7 @@ def programs(x, preset: str, operation: str, rounds: int) -> None:
 
 
 def peers(x, rounds: int) -> None:
-    """quantize against torchao's kernels for the CPU."""
+    """Compares quantize with torchao's kernels for the CPU."""
     try:
         import torch
         from torchao.prototype.mx_formats.mx_tensor import to_mx
@@ -116,7 +116,7 @@ def peers(x, rounds: int) -> None:
 
 
 def peak(preset: str) -> None:
-    """Memory that quantize of a 4096 x 4096 matrix takes beyond input and output."""
+    """Prints how much memory quantize of a 4096 x 4096 matrix takes beyond input and output."""
     grown, output = peak_memory.taken(preset)
     beyond = grown - output
     print(f"{preset:9}  peak memory beyond input and output: {beyond / (1 << 20):.2f} MiB")

@@ -1,4 +1,4 @@
-"""Tests what ablate() hands on: CSV, pandas, polars, pictures."""
+"""Tests the forms in which ablate() gives its results: CSV, pandas, polars, pictures."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_plot_behind(table, axes, tmp_path):
 
 
 def test_plot_of_one(axes):
-    """One spec of one tensor, and numbers that are exact: axes that have no extent."""
+    """One spec of one tensor, and exact numbers: axes without any extent."""
     one = mxgold.ablate(np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32), "ocp-mxfp4")
     one.plot_front(ax=axes)
     exact = mxgold.ablate(np.ones((8, 64), np.float32), ["ocp-mxfp4", "nvfp4"])

@@ -1,4 +1,4 @@
-"""Tests that arrays of other libraries and of any strides give the bytes of the same numbers in a plain NumPy array."""
+"""Tests that arrays of other libraries and with any strides give the same bytes as the same numbers in a plain NumPy array."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_shapes(x):
         if shape[-1] == 256:
             assert np.array_equal(q.codes, mxgold.quantize(x, "ocp-mxfp4").codes)
     assert mxgold.quantize(np.float32(3)).shape == ()
-    assert mxgold.quantize(x[:, :37]).codes.shape == (64, 32)  # 37 numbers: two blocks of 32, two codes a byte
+    assert mxgold.quantize(x[:, :37]).codes.shape == (64, 32)  # 37 numbers make two blocks of 32, with two codes to a byte
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 32), (5, 0), (3, 0, 32)])
@@ -120,7 +120,7 @@ def test_torch_packed_codes(x):
 
 
 def test_torch_flush_denormal(x):
-    """A process that flushes subnormals gets the same bytes."""
+    """The bytes are the same in a process that flushes subnormals."""
     torch = pytest.importorskip("torch")
     tiny = (x * np.float32(2.0**-140)).astype(np.float32)
     want = mxgold.quantize(tiny, "te-nvfp4")
@@ -144,7 +144,7 @@ def test_jax(x):
 
 
 class OnDevice:
-    """An array whose DLPack says that it is on a device, as torch's on a GPU do; with a copy in memory for those who ask in another way."""
+    """An array whose DLPack says that it is on a device, like torch tensors on a GPU, with a copy in memory for other protocols."""
 
     def __init__(self, array, copies):
         self.array = array

@@ -1,4 +1,4 @@
-"""Tests every public function with wrong values for every argument: each is a typed error of one line that names the argument, and never a crash."""
+"""Tests that wrong values for any argument of any public function give a typed error of one line that names the argument, and never a crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import mxgold
 
 @pytest.mark.parametrize("half", ["_", "testing."])
 def test_every_argument(half):
-    """bad_input.py in a process of its own, since a crash would end this one."""
+    """Runs bad_input.py in a separate process, since a crash would end this one."""
     names = [half] if half == "testing." else []
     words = ["--torch"] if importlib.util.find_spec("torch") and not names else []
     done = subprocess.run([sys.executable, Path(__file__).with_name("bad_input.py"), *words, *(names or ["--not-testing"])], capture_output=True, text=True)
@@ -24,7 +24,7 @@ def test_every_argument(half):
 
 
 def test_buffers_without_strides():
-    """ctypes' arrays state a shape and no strides."""
+    """Arrays of ctypes state a shape but no strides."""
     import ctypes
 
     buffer = (ctypes.c_float * 64)(*range(64))

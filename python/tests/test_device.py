@@ -1,4 +1,4 @@
-"""Tensors that lie on a GPU give the same bytes as their copies in memory, and a Triton kernel is held to its preset where it runs."""
+"""Tests that tensors on a GPU give the same bytes as their copies in memory, and that a Triton kernel does what its preset says."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_other_libraries(x):
 
 @on_device
 def test_compiled_torch(x):
-    """The rule of examples/torch_kernel.py as torch.compile turns it into a kernel of the device."""
+    """The rule of examples/torch_kernel.py, which torch.compile turns into a kernel for the device."""
     torch_kernel = pytest.importorskip("torch_kernel")
     kernel = torch.compile(lambda v: torch_kernel.quantize(v, torch))
     there = torch.from_numpy(x).cuda()

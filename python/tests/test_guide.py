@@ -1,4 +1,4 @@
-"""Tests the pages that show Python: each block runs as it stands there, and says what the page says."""
+"""Tests the pages that show Python: each block runs as written, and prints what the page says."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_recipe(at):
     space = {"__name__": "recipe"}
     exec(compile(code, f"PYTHON.md, block {at + 1}", "exec"), space)
     for name, test in space.items():
-        if name.startswith("test_"):  # a test with cases: run each
+        if name.startswith("test_"):  # a test with cases; run each of them
             for mark in test.pytestmark:
                 for value in mark.args[1]:
                     test(*value.values)

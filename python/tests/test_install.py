@@ -1,6 +1,6 @@
-"""Tests the commands by which README.md and docs/guide install the package: as written, in one shell, into a fresh environment, and without a network.
+"""Tests the commands with which README.md and docs/guide install the package, as written, in one shell, in a fresh environment and without a network.
 
-What pip would fetch (NumPy, pytest and what they need) it finds in a folder of wheels that are made here from the packages of the interpreter at hand.
+What pip would download (NumPy, pytest and what they need) it finds in a folder of wheels, which are made here from the packages of the current interpreter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MARK = "# installs packages"
 
 
 def install_blocks() -> dict[str, str]:
-    """The console block of each page that has commands with the mark."""
+    """The console block of each page that has marked commands."""
     found = {}
     for page in [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]:
         for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.S | re.M):
@@ -31,7 +31,7 @@ def install_blocks() -> dict[str, str]:
 
 
 def files_of(package: metadata.Distribution) -> list[tuple[str, Path]]:
-    """Name in a wheel, and path, of each file of an installed package; Debian's egg-info lists none, but names its folders."""
+    """The name in a wheel and the path of each file of an installed package. Debian's egg-info lists no files, but names folders."""
     site = Path(str(package.locate_file("")))
     if package.files:
         names = [str(name) for name in package.files]
@@ -63,14 +63,14 @@ def make_wheel(folder: Path, package: metadata.Distribution) -> None:
 
 
 def make_wheels(folder: Path, wanted: list[str]) -> None:
-    """A wheel of each package, and of each that it needs here."""
+    """Makes a wheel of each package, and of each package that it needs here."""
     folder.mkdir()
     done = set()
     while wanted:
         name = re.match(r"[\w.-]+", wanted.pop())[0].lower()
         try:
             package = metadata.distribution(name)
-        except metadata.PackageNotFoundError:  # for another version of Python, or another system
+        except metadata.PackageNotFoundError:  # it is only needed for another version of Python or another system
             continue
         if name not in done:
             done.add(name)

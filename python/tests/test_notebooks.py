@@ -1,4 +1,4 @@
-"""Tests the notebooks of examples/notebooks: each runs from top to bottom as plain Python, and by a Jupyter kernel where nbclient is; outputs are not kept."""
+"""Tests that each notebook of examples/notebooks runs from top to bottom as plain Python, and in a Jupyter kernel if nbclient is installed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tests, through Python, every preset of tests/peers against the bytes of about twenty real libraries.
+"""Tests every preset of tests/peers from Python against the bytes of about twenty real libraries.
 
-MXGOLD_PEERS=FOLDER takes the whole files instead of the slices.
+MXGOLD_PEERS=FOLDER uses the complete files instead of the slices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TESTED = [name for name in FILES if name in mxgold.presets()]
 
 
 def differing(x, want_codes, want_scales, q, meta):
-    """Codes and scales that differ. A NaN of either sign is one NaN; codes of blocks whose scale is NaN, and a NaN input's sign, are not compared."""
+    """How many codes and scales differ. NaNs of both signs count as the same; codes of blocks with a NaN scale, and the sign of a NaN input, do not count."""
     codes, scales, want_codes, want_scales = q.unpack().copy(), q.scales[:, : want_scales.shape[1]].copy(), want_codes.copy(), want_scales.copy()
     assert codes.shape == want_codes.shape and scales.shape == want_scales.shape
     if meta["scale"] == "e4m3":

@@ -1,4 +1,4 @@
-"""Tests what a call leaves behind and what it can run beside: memory, threads, forks, interpreters, the wheel itself."""
+"""Tests what a call leaves behind and what it can run beside: memory, threads, forks, interpreters; and the wheel itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from conftest import ROOT
 import mxgold
 from mxgold import _core
 
-CALLS = int(os.environ.get("MXGOLD_CALLS", 50000))  # 1000000: the whole
+CALLS = int(os.environ.get("MXGOLD_CALLS", 50000))  # 1000000 is the full test
 
 
 def resident() -> int:
-    """Bytes of memory that the process has now."""
+    """The bytes of memory that the process has now."""
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -72,13 +72,13 @@ def test_no_leaks(name, x):
         call()
     grown = resident() - before
     print(f"{name}: {n} calls, {grown} bytes more resident")
-    assert grown < max(1 << 20, 8 * n)  # an array that is lost takes more than 100 bytes
+    assert grown < max(1 << 20, 8 * n)  # a lost array takes more than 100 bytes
     held = [few, q, q.codes, q.scales, q.spec, np.float32, mxgold.Spec("te-nvfp4")]
     counts = [sys.getrefcount(o) for o in held]
     for _ in range(200):
         call()
     assert all(abs(sys.getrefcount(o) - c) < 20 for o, c in zip(held, counts, strict=True))
-    # Tracebacks leave some 20 kB in free lists, and torch's operators some 6 kB, however many calls there were.
+    # Tracebacks leave about 20 kB in free lists, and torch's operators about 6 kB, however many calls there were.
     traced = {"errors": 4000, "torch linear": 2000, "fake_quantize": 2000}.get(name, 500)
     tracemalloc.start()
     try:
@@ -89,16 +89,16 @@ def test_no_leaks(name, x):
         for _ in range(traced):
             call()
         gc.collect()  # exceptions and their frames hold each other
-        assert tracemalloc.get_traced_memory()[0] - first < traced * 8  # a lost object of Python's takes 16 bytes and more
+        assert tracemalloc.get_traced_memory()[0] - first < traced * 8  # a lost Python object takes at least 16 bytes
     finally:
         tracemalloc.stop()
 
 
 @pytest.mark.parametrize("preset", ["ocp-mxfp4", "te-nvfp4"])
 def test_peak_memory(preset):
-    """quantize takes its input, its output and 16 MiB at most."""
+    """quantize takes at most 16 MiB beside its input and its output."""
     taken, output = peak_memory.taken(preset)
-    assert output // 2 < taken < output + (16 << 20)  # less would be no measurement
+    assert output // 2 < taken < output + (16 << 20)  # with less, the measurement would be wrong
 
 
 def test_eight_threads(x):
@@ -119,7 +119,7 @@ def test_eight_threads(x):
 
 
 def test_the_gil_is_released(x):
-    """Another thread runs while a call does."""
+    """Another thread can run during a call."""
     big, ticks, done = np.tile(x, (64, 16)), [], threading.Event()
 
     def tick():
@@ -138,7 +138,7 @@ def test_the_gil_is_released(x):
 
 
 def test_fork(x):
-    """A child of a process with threads runs one thread, and gives the same bytes."""
+    """A child of a process with threads uses one thread, and gives the same bytes."""
     want = mxgold.quantize(np.tile(x, (4, 4)), "te-nvfp4", threads=4)  # starts threads
     assert _core.thread_count(4) == 4
     child = os.fork()
@@ -150,7 +150,7 @@ def test_fork(x):
 
 
 def in_interpreters(inside: str, first: str = "pass") -> subprocess.CompletedProcess[str]:
-    """A process that runs `first`, then `inside` in three subinterpreters, one after the other, and prints "end"."""
+    """Starts a process that runs `first`, then `inside` in three subinterpreters one after the other, and prints "end"."""
     code = f"""
 {first}
 try:
@@ -170,7 +170,7 @@ print("end")
 
 
 def test_subinterpreter():
-    """The C module works in an interpreter that shares the GIL; elsewhere the import says no in one line. The package refuses: see below."""
+    """The C module works in an interpreter that shares the GIL; otherwise its import is refused in one line. The package is always refused: see below."""
     inside = f"""
 import importlib.machinery, importlib.util
 try:
@@ -189,7 +189,8 @@ except ImportError as e:
 
 @pytest.mark.parametrize("first", ["import mxgold", "pass"], ids=["after the first", "alone"])
 def test_the_package_in_subinterpreters(first):
-    """Refused in one line before NumPy is touched, whose second import in a process ends it (1.24 with Python 3.11). CPython 3.13 itself refuses first."""
+    """It is refused in one line before NumPy is imported, since a second import of NumPy can end the process (1.24 with Python 3.11). CPython 3.13 refuses it
+    even earlier."""
     inside = """
 try:
     import mxgold
@@ -203,7 +204,7 @@ except ImportError as e:
 
 
 def test_a_free_threaded_python_builds_nothing(monkeypatch, tmp_path):
-    """The stable ABI is that of a Python with the GIL: the build says so in one line before it compiles, and the compiler does where make is run by hand."""
+    """Only a Python with the GIL has the stable ABI. The build says so in one line before it compiles, and the compiler does if make is run by hand."""
     import importlib.util
     import shutil
     import sysconfig
@@ -230,7 +231,7 @@ def test_a_free_threaded_python_builds_nothing(monkeypatch, tmp_path):
 
 
 def test_without_numpy():
-    """One line, whatever NumPy says in how many."""
+    """The error has one line, however many lines NumPy's has."""
     code = (
         "import sys\n"
         "class Refuse:\n"
@@ -247,7 +248,7 @@ def test_without_numpy():
 
 
 def test_a_second_import():
-    """A second import of the module in one process is the same state, made anew."""
+    """A second import of the module in one process works, with a new state."""
     code = (
         "import mxgold, sys\n"
         "for n in [m for m in sys.modules if m.startswith('mxgold')]: del sys.modules[n]\n"
@@ -282,7 +283,7 @@ def test_wheel(wheel, tmp_path):
 
 
 def test_wheel_is_the_same_again(wheel, tmp_path):
-    """Entries have fixed times and order: two wheels of one build are the same bytes."""
+    """Entries have fixed times and a fixed order, so that two wheels of one build have the same bytes."""
     with zipfile.ZipFile(wheel) as archive:
         assert {i.date_time for i in archive.infolist()} == {(2020, 1, 1, 0, 0, 0)}
 
@@ -295,7 +296,7 @@ def test_auditwheel_grants_the_tag(wheel):
 
 
 def test_types_and_style():
-    """mypy --strict and ruff, where they are."""
+    """Runs mypy --strict and ruff if they are installed."""
     checked = 0
     for module, words in (("mypy", ["--strict", "mxgold", "mxgold_pytest.py"]), ("ruff", ["check", "."])):
         if subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""Tests quantize, dequantize, encode, decode and hadamard: the bytes are the program's, and a few that were worked out by hand."""
+"""Tests that quantize, dequantize, encode, decode and hadamard give the bytes of the program, and a few that were worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mxgold
 
 
 def test_by_hand():
-    # amax 6: floor(log2 6) - 2 = 0, so the byte is 127; every number is representable but 5, a tie that goes to the even 4 (code 6)
+    # amax 6: floor(log2 6) - 2 = 0, so the byte is 127; every number is representable except 5, a tie that goes to 4, the even code 6
     q = mxgold.quantize(np.float32([[0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -6, 5, -0.0] + [0] * 20]), "ocp-mxfp4")
     assert q.scales.tolist() == [[127]] and q.tensor_scale is None
     assert q.unpack()[0, :12].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 9, 15, 6, 8]
@@ -76,7 +76,7 @@ def test_dequantized_values_are_the_programs(x, program):
 
 
 def test_given_bits(x):
-    # all random bits 0: stochastic rounding goes toward zero; all 1: away from it, wherever a number is between two codes
+    # with random bits of 0 stochastic rounding goes toward zero; with bits of 1, away from it, if a number is between two codes
     down = mxgold.quantize(x, set="elem.round=sr sr.bits=16", bits=np.zeros(x.shape, np.uint32))
     assert np.array_equal(down.unpack(), mxgold.quantize(x, set="elem.round=rtz").unpack())
     assert down.spec.sr_source == "given"
@@ -148,7 +148,7 @@ def test_spec_is_what_was_asked(x):
 
 
 def test_gemm_names_its_models():
-    """The docstring names every accumulation model that is no matrix unit."""
+    """The docstring names every accumulation model that is not a matrix unit."""
     models = mxgold.models()
     own = models[: models.index("fused")]
     assert len(own) == 6 and own[-1] == "group64" and len(set(models)) == len(models)

@@ -1,4 +1,4 @@
-"""Tests that a Spec is made from names, texts and mappings, and gives them back."""
+"""Tests that a Spec can be made from names, texts and mappings, and gives them back."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_what_notebooks_show():
 
 
 def test_what_notebooks_show_of_numbers(x):
-    """Codes and scales of examples as diff prints them, shares and decibels with the digits that tell."""
+    """Codes and scales of examples are shown as diff prints them, and shares and decibels with the digits that matter."""
     q, other = mxgold.quantize(x, "te-nvfp4"), mxgold.quantize(x, "te-nvfp4", set="elem.round=rtz")
     page = mxgold.diff(q, other, x=x)._repr_html_()
     first = mxgold.diff(q, other, x=x).examples[0]

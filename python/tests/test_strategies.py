@@ -1,4 +1,4 @@
-"""Tests that mxgold.strategies give what they promise, and that the library is right on it."""
+"""Tests that mxgold.strategies give what they promise, and that the library is right on what they give."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def message(call) -> str:
 
 
 def repeat(text: str) -> subprocess.CompletedProcess[str]:
-    """Run the command that a message ends with."""
+    """Runs the command with which a message ends."""
     command = text.splitlines()[-1].strip()
     assert command.startswith("mxgold ")
     return subprocess.run(shlex.split(command), capture_output=True, text=True)
@@ -46,7 +46,7 @@ def test_right_kernels_pass(preset, x):
 
 
 def test_micro_scales_count(x, tmp_path):
-    """HiF4 stores three bytes a block beside the scale: a kernel that gets one of them wrong fails, and so does a test that forgets them."""
+    """HiF4 stores three bytes for each block beside the scale: a kernel that gets one of them wrong fails, and so does a test that omits them."""
     q = mxgold.quantize(x, "hif4")
     micro = q.micro.copy()
     micro[17, 2, 1] ^= 4
@@ -119,7 +119,7 @@ def test_scales_alone(x):
     zero[5] = 0
     q = mxgold.quantize(zero, "ocp-mxfp4")
     scales = q.scales.copy()
-    scales[5, 2] = 9  # of a block of zeros: no code changes
+    scales[5, 2] = 9  # the scale of a block of zeros, so no code changes
     text = message(lambda: testing.assert_matches(zero, q.codes, scales, "ocp-mxfp4", seconds=0.2))
     assert text.startswith("0 of 16384 codes and 1 of 512 scales differ") and repeat(text).returncode == 1
 
@@ -166,7 +166,7 @@ def test_allowed(x):
 
 
 def test_a_search_without_time(x, monkeypatch):
-    """A failure is a failure, also where no rule was looked for."""
+    """A failure is reported even if there was no time to look for the rule."""
     q = mxgold.quantize(x, "ocp-mxfp4")
 
     def late(*unused, **how):

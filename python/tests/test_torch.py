@@ -1,4 +1,4 @@
-"""Tests mxgold.torch: the bits are those of mxgold.linear() and quantize(), through autograd, compile and checkpoint."""
+"""Tests that mxgold.torch gives the bits of mxgold.linear() and quantize() through autograd, compile and checkpoint."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_opcheck(arrays):
 
 
 def refused(call) -> str:
-    """One line of an error of mxgold's, or of a TypeError."""
+    """The one line of an error of mxgold, or of a TypeError."""
     with pytest.raises((mxgold.Error, TypeError)) as e:
         call()
     assert type(e.value).__module__ == "mxgold._errors" or type(e.value) is TypeError
@@ -149,7 +149,7 @@ def test_bad_arguments(arrays):
 
 
 def test_other_strides_and_no_elements(arrays):
-    """Tensors that do not lie row by row are as their copies; those without rows or columns have results of that shape."""
+    """Tensors that are not stored row by row give the same as their copies; those without rows or columns have results of that shape."""
     x = arrays[0]
     layer = mt.Linear(64, 8, recipe="recipe-ocp")
     views = (torch.flip(x, [1]), torch.ones(1).expand(32, 64), torch.cat([x, x], 1)[:, ::2], x.reshape(64, 32).T, x.reshape(2, 16, 64))
@@ -176,7 +176,7 @@ def test_every_recipe_is_here():
 
 @pytest.mark.parametrize("recipe", mxgold.recipes())
 def test_every_recipe_is_the_programs(recipe, tmp_path):
-    """Forward and backward under autograd, through torch.compile and under checkpoint, against the file of `mxgold linear`."""
+    """Compares forward and backward passes under autograd, through torch.compile and under checkpoint with the file of `mxgold linear`."""
     from torch.utils.checkpoint import checkpoint
 
     rng = np.random.default_rng(7)

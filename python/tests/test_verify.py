@@ -14,7 +14,7 @@ def test_diff(x):
     assert mxgold.diff(q, codes=q.codes, scales=q.scales, tensor_scale=q.tensor_scale).equal
     assert mxgold.diff(q, q).equal
     codes = q.unpack()
-    assert mxgold.diff(q, codes=codes, scales=q.scales).equal  # one a byte
+    assert mxgold.diff(q, codes=codes, scales=q.scales).equal  # one code to a byte
     codes[3, 5] ^= 1
     found = mxgold.diff(q, codes=codes, scales=q.scales, x=x)
     assert (found.equal, found.codes_differ, found.scales_differ, found.n_codes, found.n_scales) == (False, 1, 0, x.size, x.size // 16)
@@ -30,7 +30,7 @@ def test_diff_reads_what_kernels_store(x):
     odd = mxgold.quantize(x[:61, :160], "ocp-mxfp4")
     for layout in mxgold.layouts():
         assert mxgold.diff(q, codes=q.codes, scales=q.scales_in(layout), layout=layout).equal, layout
-        assert mxgold.diff(odd, codes=odd.codes, scales=odd.scales_in(layout)).equal, layout  # the padding tells
+        assert mxgold.diff(odd, codes=odd.codes, scales=odd.scales_in(layout)).equal, layout  # the size with padding tells the layout
     numbers = mxgold.decode(q.scales, "e8m0")
     assert mxgold.diff(q, codes=q.codes, scales=numbers).equal
     assert mxgold.diff(q, codes=q.unpack().astype(np.uint8), scales=q.scales.astype(np.int32)).equal
