@@ -76,10 +76,17 @@ static const uint8_t *micro_of(const mxg_operand *o, size_t row, size_t b) {
 
 double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k) { return mxi_hif4_factor(micro_of(o, row, k / o->block), k % o->block); }
 
+/* The number of a code of more than 8 bits. Binary32 is what its bits say, but for NaNs, of which a format has one. */
+static double wide_value(const mx_format *elem, uint32_t code) {
+  float x;
+  memcpy(&x, &code, sizeof x);
+  return elem->bits == 32 && !isnan(x) ? (double)x : mx_decode(elem, code);
+}
+
 void mxi_gemm_values(double *out, const mxg_operand *o, size_t row, size_t k0, size_t n) {
   const uint8_t *line = o->k_strided ? NULL : o->data + row * o->line_bytes;
   if (o->elem->bits > 8) {
-    for (size_t i = 0; i < n; i++) out[i] = mx_decode(o->elem, code_at(o, row, k0 + i));
+    for (size_t i = 0; i < n; i++) out[i] = wide_value(o->elem, code_at(o, row, k0 + i));
   } else if (o->pack == MXG_8 && line) {
     for (size_t i = 0; i < n; i++) out[i] = o->elem_value[line[k0 + i]];
   } else if (o->pack == MXG_LOW_FIRST && line) {

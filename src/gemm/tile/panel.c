@@ -90,12 +90,13 @@ static void find_bounds(mxg_panel *p) {
     int hi = -2000, lo = 2000;
     const size_t end = (b + 1) * p->block < p->K ? (b + 1) * p->block : p->K;
     for (size_t at = b * p->block * L; at < end * L; at++) {
-      const double x = p->v[at];
-      if (x == 0 || !isfinite(x)) continue;
-      int e;
-      const uint64_t m = (uint64_t)ldexp(fabs(frexp(x, &e)), 53);
-      if (e - 1 > hi) hi = e - 1;
-      if (e - 53 + __builtin_ctzll(m) < lo) lo = e - 53 + __builtin_ctzll(m);
+      uint64_t x;
+      memcpy(&x, &p->v[at], sizeof x);
+      const int field = (int)(x >> 52 & 0x7FF), e = field - 1023; /* no format has numbers that are subnormal in binary64 */
+      if (!field || field == 0x7FF) continue;
+      if (e > hi) hi = e;
+      const int last = e - 52 + __builtin_ctzll(x | UINT64_C(1) << 52);
+      if (last < lo) lo = last;
     }
     p->hi[b] = (int16_t)hi;
     p->lo[b] = (int16_t)lo;
