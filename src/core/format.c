@@ -23,7 +23,7 @@ const mx_format *mx_operand_format(int operand) { return operand >= 0 && operand
 
 const mx_format *mx_format_find(const char *name) {
   for (int i = 0; i < MX_ELEM_COUNT; i++)
-    if (!strcmp(elements[i].name, name) && i != MX_ELEM_BFLOAT16) return &elements[i]; /* bf16 has codes as a scale alone */
+    if (!strcmp(elements[i].name, name) && i != MX_ELEM_BFLOAT16) return &elements[i]; /* bf16 has codes only as a scale format */
   for (int i = 0; i < MX_SCALE_COUNT; i++)
     if (!strcmp(scales[i].name, name)) return &scales[i];
   for (int i = 0; i < MX_OPERAND_COUNT; i++)

@@ -62,8 +62,8 @@
   X(TENSOR_TWICE, "applies the tensor scale to the elements twice", "tensor scale applied twice")                                              \
   X(RCP_BF16, "multiplies by the reciprocal of the scale rounded to bfloat16", "reciprocal rounded to bfloat16")                               \
   X(RCP_F16, "multiplies by the reciprocal of the scale rounded to binary16", "reciprocal rounded to binary16")                                \
-  X(BF16, "divides the elements by the scale (that of the tensor in it) rounded to bfloat16", "divisor rounded to bfloat16")                   \
-  X(BF16_RCP, "multiplies by the reciprocal of the scale (that of the tensor in it) rounded to bfloat16", "divisor rounded to bfloat16")       \
+  X(BF16, "divides the elements by the scale, with the tensor scale in it, rounded to bfloat16", "divisor rounded to bfloat16")                \
+  X(BF16_RCP, "multiplies by the reciprocal of the scale, with the tensor scale in it, rounded to bfloat16", "divisor rounded to bfloat16")    \
   X(SUBNORMAL, "divides the elements of blocks with a subnormal scale by half of it (exponent 0 taken for one less than exponent 1)",          \
     "subnormal scales read as normal")                                                                                                         \
   X(BYTE_ZERO,                                                                                                                                 \
