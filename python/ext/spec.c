@@ -99,6 +99,17 @@ static int gives(const mx_spec *wanted, const char *preset, const char *text) {
   return !mx_spec_parse(&spec, text, NULL) && mx_spec_equal(&spec, wanted);
 }
 
+/* Every key of a preset, printed once in a process: under the GIL, which calls of this module hold. NULL if there is no such preset, or no memory. */
+static const char *preset_text(size_t index) {
+  static char **texts;
+  mx_spec preset = {0};
+  char text[TEXT];
+  if (!texts && !(texts = calloc(mx_preset_count(), sizeof *texts))) return NULL;
+  if (texts[index] || mx_preset_find(&preset, mx_preset_at(index)->name, NULL)) return texts[index];
+  mx_spec_print(text, sizeof text, &preset, 1);
+  return texts[index] = strdup(text);
+}
+
 /* shortest(like): (preset or None, "key=value ...") of the fewest letters that give this spec again; at equal lengths, and where no key is changed, the
  * preset called `like` comes first. */
 static PyObject *spec_shortest(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
@@ -108,16 +119,18 @@ static PyObject *spec_shortest(PyObject *self, PyObject *const *args, Py_ssize_t
   if (mxp_arguments(&given, "shortest", names, 1, args, n, keywords)) return NULL;
   const char *like = given ? mxp_text(given, "like") : NULL, *best_name = NULL;
   if (given && !like) return NULL;
-  char whole[TEXT], base[TEXT], text[TEXT], best[TEXT];
+  char whole[TEXT], text[TEXT], best[TEXT];
   mx_spec_print(whole, sizeof whole, spec, 1);
   mx_spec_print(best, sizeof best, spec, 0);
   size_t least = strlen(best);
   const size_t count = mx_preset_count();
-  for (size_t i = 0; i <= count; i++) { /* `like` first: it wins at equal lengths */
-    const char *name = i ? mx_preset_at(i - 1)->name : like;
-    mx_spec preset = {0};
-    if (!name || (i && mx_preset_at(i - 1)->alias_of) || mx_preset_find(&preset, name, NULL)) continue;
-    mx_spec_print(base, sizeof base, &preset, 1);
+  size_t first = like ? 0 : count;
+  while (first < count && strcmp(mx_preset_at(first)->name, like)) first++;
+  for (size_t i = 0; i <= count && (least || !i); i++) { /* `like` first: it wins at equal lengths, and at once where it is the spec */
+    const size_t at = i ? i - 1 : first;
+    if (at == count || (i && mx_preset_at(at)->alias_of)) continue;
+    const char *name = mx_preset_at(at)->name, *base = preset_text(at);
+    if (!base) continue;
     *text = 0;
     changes(text, sizeof text, base, whole);
     const size_t length = strlen(name) + strlen(text);

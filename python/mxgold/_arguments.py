@@ -34,6 +34,14 @@ def number(value: Any, argument: str) -> float:
         raise _refused(argument, value, "a number") from None
 
 
+def positive(value: Any, argument: str) -> float:
+    """A number of seconds and the like: more than 0."""
+    found = number(value, argument)
+    if not found > 0:
+        raise Error(f"{argument}: {found:g}, expected more than 0")
+    return found
+
+
 def flag(value: Any, argument: str) -> bool:
     """True or False: an array or a text given for a flag is a mistake."""
     if isinstance(value, (bool, int)) or type(value).__name__ in ("bool_", "bool"):

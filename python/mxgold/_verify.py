@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from . import _core, _program
-from ._arguments import flag, integer, number, text
+from ._arguments import flag, integer, number, positive, text
 from ._arrays import to_numpy
-from ._errors import DtypeError, Error, OutOfTimeError, ShapeError
-from ._files import dtype_name
+from ._errors import DataError, DtypeError, Error, OutOfTimeError, ShapeError
+from ._files import dtype_name, load
 from ._quantized import Quantized
 from ._spec import Spec, make, meaning
 
@@ -23,6 +23,20 @@ Tensor = tuple[str, str, Any]
 
 def _threads(n: Any) -> list[str]:
     return ["--threads", str(integer(n, "threads", 0, 1 << 20))]
+
+
+def narrow(codes: Any, elements: int) -> Any:
+    """Codes one an element in integers wider than a byte, such as torch's own int64, as bytes; anything else as it is."""
+    array, dtype = to_numpy(codes, "codes")
+    if array.size != elements or array.dtype.itemsize == 1 or not dtype.startswith(("int", "uint")):
+        return codes
+    flat = array.ravel()
+    wrong = np.flatnonzero((flat > 255) | (flat < -128 if array.dtype.kind == "i" else False))
+    if wrong.size:
+        error = DataError(f"codes: value {int(wrong[0])} is {int(flat[wrong[0]])}, expected a code of one byte")
+        error.argument, error.index = "codes", (int(wrong[0]),)
+        raise error
+    return array.astype(np.uint8)
 
 
 def _codes_tensor(name: str, value: Any) -> Tensor:
@@ -53,6 +67,8 @@ def input_tensor(value: Any, name: str = "input") -> Tensor:
 def kernel_tensors(codes: Any, scales: Any, tensor_scale: Any, x: Any = None) -> list[Tensor]:
     """What a kernel gave, as the tensors of a file that the program reads: any packing, scales in any form."""
     tensors = [] if x is None else [input_tensor(x)]
+    if tensors:
+        codes = narrow(codes, int(tensors[0][2].size))
     tensors += [_codes_tensor("codes", codes), _codes_tensor("scales", scales)]
     if tensor_scale is not None:
         tensors.append(_scale_tensor(tensor_scale))
@@ -187,6 +203,7 @@ def diff(
     if layout is not None:
         scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=q.scales.shape[0], kb=q.scales.shape[1])
     if other is None:
+        codes = narrow(codes, q.rows * q.cols)
         other = _with_micro(q, codes, scales, micro)
     tensors = kernel_tensors(codes, scales, tensor_scale)
     q = q._in_numpy()
@@ -292,10 +309,24 @@ def beside(want: Spec, found: Identity, x: Any, codes: Any, scales: Any, tensor_
     return found
 
 
+def _options(spec: Spec) -> list[str]:
+    return [w for part in str(spec).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
+
+
 def reproduction(spec: Spec) -> str:
     """The shell command that gives the bytes of a spec."""
-    options = [w for part in str(spec).split() for w in (["--set", part] if "=" in part else ["--preset", part])]
-    return _program.command(["quantize", "IN", "-o", "OUT.safetensors", *options])
+    return _program.command(["quantize", "IN", "-o", "OUT.safetensors", *_options(spec)])
+
+
+def faulty(x: Any, spec: Spec, faults: list[str]) -> Quantized:
+    """What a kernel with these faults gives, by `mxgold quantize --fault`."""
+    with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
+        source, result = (os.path.join(folder, name) for name in ("x.safetensors", "q.safetensors"))
+        _core.write_file(source, [input_tensor(x)], {})
+        _program.run(["quantize", f"{source}:input", "-o", result, *_options(spec), *(w for fault in faults for w in ("--fault", fault))])
+        found = load(result)
+        assert isinstance(found, Quantized)
+        return found
 
 
 def judge_micro(found: Identity, x: Any, micro: Any) -> Identity:
@@ -352,7 +383,7 @@ def identify(
     """
     options = [f"--{n}" for n, v in (("packed", packed), ("transpose", transpose), ("quick", quick)) if flag(v, n)] + _threads(threads)
     options += ["--block", str(integer(block, "block", 1, 2**31))] if block is not None else []
-    options += ["--seconds", repr(number(seconds, "seconds"))] if seconds is not None else []
+    options += ["--seconds", repr(positive(seconds, "seconds"))] if seconds is not None else []
     if dequantized is None and (codes is None or scales is None):
         raise Error("identify: expected codes and scales, or dequantized=")
     expected: bool | None = None

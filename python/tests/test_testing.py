@@ -163,6 +163,47 @@ def test_allowed(x):
     testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rna")
     testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow=["elem.round=rtz", {"elem.round": "rna"}])
     message(lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rtz", seconds=0.2))
+    with pytest.raises(mxgold.SpecError, match=r"^allow: "):  # refused while the kernel is right, too
+        testing.assert_matches(ties, *(lambda q: (q.codes, q.scales))(mxgold.quantize(ties, "ocp-mxfp4")), "ocp-mxfp4", allow="elem.rond=rna")
+    fault = "rows%32=31: input <- zero"
+    wrong = mxgold._verify.faulty(x, mxgold.Spec("te-nvfp4"), [fault])
+    assert not mxgold.diff(mxgold.quantize(x, "te-nvfp4"), wrong).equal
+    testing.assert_matches(x, wrong.codes, wrong.scales, "te-nvfp4", allow=["elem.round=rna", fault])
+    message(lambda: testing.assert_matches(x, wrong.codes, wrong.scales, "te-nvfp4", allow="rows%32=30: input <- zero", seconds=0.2))
+
+
+def test_codes_in_wide_integers(x):
+    """One an element, as a kernel's own debugging output has them."""
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    for dtype in (np.int16, np.uint16, np.int32, np.int64, np.uint64):
+        codes = q.unpack().astype(dtype)
+        testing.assert_matches(x, codes, q.scales, "ocp-mxfp4")
+        assert mxgold.identify(x, codes, q.scales, quick=True).exact and mxgold.diff(q, codes=codes, scales=q.scales).equal
+        codes[3, 5] ^= 1
+        text = message(lambda codes=codes: testing.assert_matches(x, codes, q.scales, "ocp-mxfp4", seconds=0.2))
+        assert "first at row 3, column 5:" in text and "The smallest failing part is rows 3..3" in text
+        codes[3, 5] = 300
+        with pytest.raises(mxgold.DataError, match=r"^codes: value 773 is 300, expected a code of one byte$") as caught:
+            testing.assert_matches(x, codes, q.scales, "ocp-mxfp4")
+        assert caught.value.index == (3 * 256 + 5,)
+    testing.assert_matches(x, q.codes.view(np.int32), q.scales, "ocp-mxfp4")  # packed: eight codes a word
+
+
+def test_scales_turned_over(x):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    text = message(lambda: testing.assert_matches(x, q.codes, np.ascontiguousarray(q.scales.T), "ocp-mxfp4", seconds=0.5))
+    assert "scales differ from ocp-mxfp4" in text.splitlines()[0]
+    assert repeat(text).returncode == 1
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_seconds(x, seconds):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    for call in (testing.assert_matches, mxgold.identify):
+        with pytest.raises(mxgold.Error, match=r"^seconds: .*, expected more than 0$"):
+            call(x, q.codes, q.scales, seconds=seconds)
+    with pytest.raises(mxgold.Error, match=r"^seconds: "):
+        testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), suites=["ties"], seconds=seconds)
 
 
 def test_a_search_without_time(x, monkeypatch):
@@ -269,7 +310,7 @@ def test_an_exception_of_the_kernel_is_the_kernels():
             raise mxgold.ShapeError("of the kernel's own")
         return mxgold.quantize(x, "ocp-mxfp4")
 
-    with pytest.raises(mxgold.KernelError, match="raised ShapeError: of the kernel's own") as caught:
+    with pytest.raises(mxgold.KernelError, match=r"raised ShapeError: of the kernel's own") as caught:
         testing.explain(fails_on_fresh, "ocp-mxfp4", suites=["ties"])
     code = re.search(r"on the input (.*) \(48 x 192, magnitudes up to [0-9.e+]+\)$", str(caught.value))[1]
     assert np.array_equal(eval(code, {"mxgold": mxgold}), caught.value.x)

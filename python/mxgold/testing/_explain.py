@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, _program
+from .._arguments import positive
 from .._arrays import as_like
 from .._cases import Case
 from .._errors import DtypeError, Error, KernelError, OutOfTimeError
@@ -172,7 +173,7 @@ def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "kernel.safetensors")
         _core.write_file(path, [(n.replace(".input", ".x"), d, a) for n, d, a in tensors], {})
-        words = ["identify", "--output", path, "--quick", "--seconds", repr(float(seconds)), "--threads", str(threads)]
+        words = ["identify", "--output", path, "--quick", "--seconds", repr(positive(seconds, "seconds")), "--threads", str(threads)]
         try:
             return identity_of(_program.run_json(words)[1])
         except OutOfTimeError as error:
@@ -208,8 +209,8 @@ def _fault_gives(found: Identity, case: Case, given: Outputs) -> bool:
 
 def _is_allowed(allow: Any, asked: Spec, found: Identity) -> bool:
     for text in allowances(allow):
-        if "=" in text and found.exact and found.spec == Spec(asked, set=text):
+        if "=" in text and "<-" not in text and found.exact and found.spec == Spec(asked, set=text):
             return True
-        if found.bug is not None and found.bug["name"] == text and not any(found.bug["left"].values()):
+        if found.bug is not None and text in (found.bug["name"], found.fault) and not any(found.bug["left"].values()):
             return True
     return False

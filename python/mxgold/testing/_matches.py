@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from .._arguments import choice
+from .._arguments import choice, positive
 from .._arrays import to_numpy
 from .._errors import DtypeError, Error, OutOfTimeError, ProgramError, ShapeError, SpecError
 from .._quantized import Quantized
 from .._spec import NO_CODES, Spec, make, text_of
-from .._verify import Diff, beside, diff, identify, input_tensor, kernel_tensors
+from .._verify import Diff, beside, diff, faulty, identify, input_tensor, kernel_tensors, narrow
 from . import _save
 
 Box = tuple[int, int, int, int]  # first row, end row, first column, end column
@@ -44,7 +44,8 @@ def assert_matches(
     layout of mxgold.layouts(); bytes or numbers. tensor_scale: as the kernel returned it, compared if it is given; given_tensor_scale: the one that
     the kernel was given. micro: HiF4's micro-scales, uint8 [rows][K/64][3], which such a kernel must give too.
     preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
-    zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", or names of known bugs; a text or a list.
+    zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", faults as Identity.fault has them, or names of
+    known bugs; a text or a list.
     seconds: for the verdict of a failure.
 
     Raises AssertionError: three lines of verdict, the example, and the command that repeats the smallest failing block, which is saved under .mxgold/.
@@ -58,8 +59,11 @@ def assert_matches(
     __tracebackhide__ = True
     choice(nan, "nan", ("equal", "bits"))
     choice(zeros, "zeros", ("signed", "equal"))
+    seconds = positive(seconds, "seconds")
     what = make(preset, spec, set, seed)
     want = _core.quantize(x, spec=what, given_tensor_scale=given_tensor_scale, threads=threads)
+    keys, faults, names = _deviations(allow, want)
+    codes = narrow(codes, want.rows * want.cols)
     try:
         if layout is not None:
             scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=want.scales.shape[0], kb=want.scales.shape[1])
@@ -71,7 +75,7 @@ def assert_matches(
     except Error as error:  # sizes that fit no form
         raise AssertionError(_sizes(want, codes, scales, error)) from None
     given = (codes, scales, tensor_scale)
-    if found.equal or _allowed(allow, x, given, micro, want, seconds, threads):
+    if found.equal or _allowed(keys, faults, names, x, given, micro, want, seconds, threads):
         return
     try:
         verdict = beside(want.spec, identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads), x, *given, micro).verdict
@@ -105,19 +109,36 @@ def allowances(allow: Any) -> list[str]:
     """allow= as a list of texts."""
     if allow is None:
         return []
-    return [allow] if isinstance(allow, str) else [text_of(a) if not isinstance(a, str) else a for a in allow]
+    given = list(allow) if isinstance(allow, (list, tuple)) else [allow]
+    for a in given:
+        if not isinstance(a, (str, Mapping)):
+            raise TypeError(f"allow: expected a text, a mapping or a list of these, not {type(a).__name__}")
+    return [a if isinstance(a, str) else text_of(a) for a in given]
 
 
-def _allowed(allow: Any, x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, seconds: float, threads: int) -> bool:
+def _deviations(allow: Any, want: Quantized) -> tuple[list[Spec], list[str], list[str]]:
+    """allow= as specs, faults and names of bugs: a wrong key is refused before a kernel is wrong."""
+    try:
+        texts = allowances(allow)
+        specs = [Spec(want.spec, set=t) for t in texts if "=" in t and "<-" not in t]
+    except SpecError as error:
+        raise type(error)(f"allow: {error}") from None
+    return specs, [t for t in texts if "<-" in t], [t for t in texts if "<-" not in t and "=" not in t]
+
+
+def _allowed(
+    specs: list[Spec], faults: list[str], names: list[str], x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, seconds: float, threads: int
+) -> bool:
     codes, scales, tensor_scale = given
-    texts = allowances(allow)
-    for text in (t for t in texts if "=" in t):
-        other = _core.quantize(x, spec=Spec(want.spec, set=text), threads=threads)
+    for spec in specs:
+        other = _core.quantize(x, spec=spec, threads=threads)
         if other.micro is not None and micro is None:
             continue
         if diff(other, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=None if other.micro is None else micro, threads=threads).equal:
             return True
-    names = [t for t in texts if "=" not in t]
+    for some in [[f] for f in faults] + [faults] * (len(faults) > 1):
+        if diff(faulty(x, want.spec, some), codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, threads=threads).equal:
+            return True
     if not names:
         return False
     try:
@@ -150,6 +171,7 @@ def _kernel(want: Quantized, codes: Any, scales: Any, tensor_scale: Any, micro: 
     """What the kernel gave as a Quantized, where it lies as quantize() has it; None for other packings and layouts."""
     try:
         scale = want.tensor_scale if tensor_scale is None else tensor_scale
+        scales = to_numpy(scales, "scales")[0].reshape(want.scales.shape)
         return Quantized.of(codes, scales, spec=want.spec, tensor_scale=scale, shape=want.shape, micro=micro)
     except (ValueError, TypeError):
         return None
