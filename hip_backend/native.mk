@@ -44,7 +44,7 @@ $(B)/plugin/machine.o: $(HIP)/tests/machine.cc $(HIP_HDR) | deps
 	$(call say,CXX,$<)$(HIP_CXX) -fPIC -c $< -o $@
 
 .PHONY: hip-native-mutants
-hip-native-mutants: hip-native-code ## the native kernels' machine code changed in one place at a time: hip-native-code must notice (two minutes)
+hip-native-mutants: hip-native-code ## the native kernels' machine code changed in one place at a time: hip-native-code must notice (80 s of processor time)
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $(HIP)/tests/native_mutants.py $(HIP_CLANG) $(HIP_B)/gfx950 \
 	  $(PYTHON) tools/check-gfx950.py --library $(MACHINE) $(OBJDUMP_AMD) $(READELF_AMD)
 
