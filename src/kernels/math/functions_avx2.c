@@ -32,9 +32,16 @@
 #define vi_shr(a, n) _mm256_srli_epi64(a, n)
 #define vi_is_zero(a) _mm256_castsi256_pd(_mm256_cmpeq_epi64(a, _mm256_setzero_si256()))
 
-static inline void vd_store(float *p, __m256d x) {
+static inline __m128 vd_rounded(__m256d x) {
   const __m128 y = _mm256_cvtpd_ps(x), nan = _mm_castsi128_ps(_mm_set1_epi32(0x7FC00000));
-  _mm_storeu_ps(p, _mm_blendv_ps(nan, y, _mm_cmp_ps(y, y, _CMP_EQ_OQ)));
+  return _mm_blendv_ps(nan, y, _mm_cmp_ps(y, y, _CMP_EQ_OQ));
 }
+
+static inline void vd_store(float *p, __m256d x) { _mm_storeu_ps(p, vd_rounded(x)); }
+
+#define VD_SOME
+static inline __m128i first_lanes(size_t n) { return _mm_cmpgt_epi32(_mm_set1_epi32((int)n), _mm_setr_epi32(0, 1, 2, 3)); }
+static inline __m256d vd_load_some(const float *p, size_t n) { return _mm256_cvtps_pd(_mm_maskload_ps(p, first_lanes(n))); }
+static inline void vd_store_some(float *p, __m256d x, size_t n) { _mm_maskstore_ps(p, first_lanes(n), vd_rounded(x)); }
 
 #include "kernels/math/functions.inc.h"

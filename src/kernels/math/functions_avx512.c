@@ -32,9 +32,15 @@
 #define vi_shr(a, n) _mm512_srli_epi64(a, n)
 #define vi_is_zero(a) _mm512_testn_epi64_mask(a, a)
 
-static inline void vd_store(float *p, __m512d x) {
+static inline __m256 vd_rounded(__m512d x) {
   const __m256 y = _mm512_cvtpd_ps(x);
-  _mm256_storeu_ps(p, _mm256_mask_blend_ps(_mm256_cmp_ps_mask(y, y, _CMP_EQ_OQ), _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000)), y));
+  return _mm256_mask_blend_ps(_mm256_cmp_ps_mask(y, y, _CMP_EQ_OQ), _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000)), y);
 }
+
+static inline void vd_store(float *p, __m512d x) { _mm256_storeu_ps(p, vd_rounded(x)); }
+
+#define VD_SOME
+static inline __m512d vd_load_some(const float *p, size_t n) { return _mm512_cvtps_pd(_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1), p)); }
+static inline void vd_store_some(float *p, __m512d x, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1), vd_rounded(x)); }
 
 #include "kernels/math/functions.inc.h"

@@ -2,29 +2,49 @@
 
 enum { L = MXI_MATH_LANES, VECTORS = L / WD };
 
+#ifndef VD_SOME
+/* n < WD numbers, zeros behind them; a lane set that has masks does it without memory. */
+INLINE vd vd_load_some(const float *p, size_t n) {
+  float rest[WD] = {0};
+  memcpy(rest, p, n * sizeof *p);
+  return vd_load(rest);
+}
+INLINE void vd_store_some(float *p, vd x, size_t n) {
+  float rest[WD];
+  vd_store(rest, x);
+  memcpy(p, rest, n * sizeof *p);
+}
+#endif
+
 INLINE vd term(const float *x, const float *y, const int two, size_t i, vd sum) {
   return two ? vd_fma(vd_load(x + i), vd_load(y + i), sum) : vd_add(sum, vd_load(x + i));
 }
 
 INLINE double lanes16(const float *x, const float *y, const int two, size_t n) {
   vd sum[VECTORS];
-  double lane[L];
+  double lane[WD];
   size_t i = 0;
 #pragma GCC unroll 16
   for (int v = 0; v < VECTORS; v++) sum[v] = C(0);
   for (; i + L <= n; i += L)
 #pragma GCC unroll 16
     for (int v = 0; v < VECTORS; v++) sum[v] = term(x + v * WD, y + v * WD, two, i, sum[v]);
-  if (i < n) { /* no lane is -0, so adding +0 changes nothing */
-    float rest[L] = {0}, other[L] = {0};
-    memcpy(rest, x + i, (n - i) * sizeof *x);
-    if (two) memcpy(other, y + i, (n - i) * sizeof *y);
 #pragma GCC unroll 16
-    for (int v = 0; v < VECTORS; v++) sum[v] = term(rest + v * WD, other + v * WD, two, 0, sum[v]);
+  for (int v = 0; v < VECTORS; v++, i += WD) {
+    if (i + WD > n) { /* no lane is -0, so adding +0 changes nothing */
+      if (i >= n) break;
+      const vd a = vd_load_some(x + i, n - i);
+      sum[v] = two ? vd_fma(a, vd_load_some(y + i, n - i), sum[v]) : vd_add(sum[v], a);
+      break;
+    }
+    sum[v] = term(x, y, two, i, sum[v]);
   }
 #pragma GCC unroll 16
-  for (int v = 0; v < VECTORS; v++) vd_store64(lane + v * WD, sum[v]);
-  for (int half = L / 2; half; half /= 2)
+  for (int half = VECTORS / 2; half; half /= 2)
+#pragma GCC unroll 16
+    for (int v = 0; v < half; v++) sum[v] = vd_add(sum[v], sum[v + half]);
+  vd_store64(lane, sum[0]);
+  for (int half = WD / 2; half; half /= 2)
     for (int l = 0; l < half; l++) lane[l] += lane[l + half];
   return lane[0];
 }
@@ -79,33 +99,20 @@ static void exp_below(float *y, const float *x, size_t n, double scale, double m
   const vd s = C(scale), top = C(-(scale * m));
   size_t i = 0;
   for (; i + WD <= n; i += WD) vd_store(y + i, exp64(vd_fma(s, vd_load(x + i), top)));
-  if (i == n) return;
-  float rest[WD] = {0};
-  memcpy(rest, x + i, (n - i) * sizeof *x);
-  vd_store(rest, exp64(vd_fma(s, vd_load(rest), top)));
-  memcpy(y + i, rest, (n - i) * sizeof *x);
+  if (i < n) vd_store_some(y + i, exp64(vd_fma(s, vd_load_some(x + i, n - i), top)), n - i);
 }
 
 static void times(float *y, size_t n, double factor) {
   size_t i = 0;
   for (; i + WD <= n; i += WD) vd_store(y + i, vd_mul(vd_load(y + i), C(factor)));
-  if (i == n) return;
-  float rest[WD] = {0};
-  memcpy(rest, y + i, (n - i) * sizeof *y);
-  vd_store(rest, vd_mul(vd_load(rest), C(factor)));
-  memcpy(y + i, rest, (n - i) * sizeof *y);
+  if (i < n) vd_store_some(y + i, vd_mul(vd_load_some(y + i, n - i), C(factor)), n - i);
 }
 
 INLINE vd d_softmax(vd y, vd dy, double scale, double s) { return vd_mul(C(scale), vd_mul(y, vd_sub(dy, C(s)))); }
 static void softmax_backward(float *dx, const float *y, const float *dy, size_t n, double scale, double s) {
   size_t i = 0;
   for (; i + WD <= n; i += WD) vd_store(dx + i, d_softmax(vd_load(y + i), vd_load(dy + i), scale, s));
-  if (i == n) return;
-  float rest[WD] = {0}, of[WD] = {0};
-  memcpy(rest, y + i, (n - i) * sizeof *y);
-  memcpy(of, dy + i, (n - i) * sizeof *y);
-  vd_store(rest, d_softmax(vd_load(rest), vd_load(of), scale, s));
-  memcpy(dx + i, rest, (n - i) * sizeof *y);
+  if (i < n) vd_store_some(dx + i, d_softmax(vd_load_some(y + i, n - i), vd_load_some(dy + i, n - i), scale, s), n - i);
 }
 
 static double one_log(double x) {
