@@ -151,10 +151,34 @@ static mx_status run(mx_job *j, const mx_exec *exec) {
   return failed ? MX_ERR_NOMEM : MX_OK;
 }
 
+/* What of a row counts for a tensor's amax. */
+typedef struct counted {
+  const mx_stage_kernels *kernels;
+  int inf; /* MX_SCALE_NAN_* for an Inf */
+} counted;
+static void see_row(float *largest, int *has_nan, const float *x, size_t n, const counted *how) {
+  const int32_t bits = how->kernels ? how->kernels->amax(x, n) : INT32_MAX;
+  if (bits < 0x7F800000) { /* only numbers; NaN and Inf are handled below */
+    float a;
+    memcpy(&a, &bits, sizeof a);
+    if (a > *largest) *largest = a;
+    return;
+  }
+  for (size_t c = 0; c < n; c++) {
+    float a = fabsf(x[c]);
+    if (a > FLT_MAX) a = how->inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : how->inf == MX_SCALE_NAN_IGNORE ? 0 : a;
+    if (a > *largest) *largest = a;
+    *has_nan |= a != a;
+  }
+}
+
+/* Columns of a transposed source are turned so many at a time as lie in a line of the cache, so that each line is read once. */
 static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
+  enum { LINE = 16, TURNED = 1024 };
+  const size_t at_once = src->col_step != 1 ? LINE : 1, piece = src->col_step != 1 && src->cols > TURNED ? TURNED : src->cols;
   const int direct = mxi_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
   const int inf = spec->scale_inf == MX_SCALE_INF_AS_NAN ? spec->scale_nan : spec->scale_inf - 1; /* rows of SCALE_NAN */
-  const mx_stage_kernels *kernels = mxi_kernels_for(exec ? exec->isa_mask : 0)->stages;
+  const counted how = {mxi_kernels_for(exec ? exec->isa_mask : 0)->stages, inf};
   mx_workspace *from = exec ? exec->workspace : NULL;
   float largest = 0;
   int has_nan = 0, failed = 0;
@@ -163,28 +187,19 @@ static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec 
     reduction(|                                                                                                                                \
               : has_nan, failed)
   {
-    float *row = direct ? NULL : mxi_room_take(from, (src->cols + 1) * sizeof *row);
-    failed = !direct && !row;
+    float *room = direct ? NULL : mxi_room_take(from, (at_once * piece + 1) * sizeof *room);
+    failed = !direct && !room;
 #pragma omp for schedule(static)
-    for (size_t r = 0; r < src->rows; r++) {
-      if (!direct && !row) continue;
-      if (!direct) mxi_rows_load(row, src->cols, src, r, 1, 0, src->cols);
-      const float *x = direct ? src->at + (ptrdiff_t)r * src->row_step : row;
-      const int32_t bits = kernels ? kernels->amax(x, src->cols) : INT32_MAX;
-      if (bits < 0x7F800000) { /* only numbers; NaN and Inf are handled below */
-        float a;
-        memcpy(&a, &bits, sizeof a);
-        if (a > largest) largest = a;
-        continue;
-      }
-      for (size_t c = 0; c < src->cols; c++) {
-        float a = fabsf(x[c]);
-        if (a > FLT_MAX) a = inf == MX_SCALE_NAN_CLAMP ? FLT_MAX : inf == MX_SCALE_NAN_IGNORE ? 0 : a;
-        if (a > largest) largest = a;
-        has_nan |= a != a;
+    for (size_t r = 0; r < src->rows; r += at_once) {
+      const size_t n = src->rows - r < at_once ? src->rows - r : at_once;
+      if (direct) see_row(&largest, &has_nan, src->at + (ptrdiff_t)r * src->row_step, src->cols, &how);
+      for (size_t c = 0; room && c < src->cols; c += piece) {
+        const size_t here = src->cols - c < piece ? src->cols - c : piece;
+        mxi_rows_load(room, piece, src, r, n, c, here);
+        for (size_t k = 0; k < n; k++) see_row(&largest, &has_nan, room + k * piece, here, &how);
       }
     }
-    mxi_room_give(from, row);
+    mxi_room_give(from, room);
   }
   *out = has_nan && !skip_nan ? NAN : largest;
   return failed ? MX_ERR_NOMEM : MX_OK;
