@@ -7,11 +7,12 @@
     bench/torch_train.py linear MXGOLD                            the six operands and three products of one linear of a PyTorch model under MXFP4
     bench/torch_train.py time   MXGOLD [CASE...] [--rounds 5]     seconds of a step in turn: mxgold FP32 and MXFP4, PyTorch FP32 and fake-quantised
 
-Needs torch, numpy and safetensors, and for one arm of `time` microxcaling (the package mx; its folder on PYTHONPATH is enough); two threads for both sides unless --threads says otherwise. Exit 1 if something differs by more than it may."""
+Needs torch, numpy and safetensors, and for one arm of `time` microxcaling (the package mx; its folder on PYTHONPATH is enough); two threads for both sides unless --threads says otherwise, and with one thread its processor time. Exit 1 if something differs by more than it may."""
 
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -293,9 +294,18 @@ def torch_stepper(cfg, init, linear):
     return step
 
 
+def clock(threads):
+    """Seconds; of one thread its processor time, which other programs hardly change."""
+    if threads > 1:
+        return time.perf_counter()
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
 def timed(args):
     torch.set_num_threads(args.threads)
-    print(f"torch {torch.__version__}, {args.threads} threads, median of {args.rounds} rounds in turn, milliseconds of a step and over PyTorch's FP32")
+    how = f"{args.threads} threads" if args.threads > 1 else "processor time of one thread"
+    print(f"torch {torch.__version__}, {how}, median of {args.rounds} rounds in turn, milliseconds of a step and over PyTorch's FP32")
     for name in args.cases or CASES:
         cfg, steps = CASES[name], STEPS[name]
         with tempfile.TemporaryDirectory() as folder:
@@ -315,10 +325,10 @@ def timed(args):
             seconds = {k: [] for k in [*ARMS, *torch_arms]}
 
             def whole(arm, n, core=""):
-                begin = time.perf_counter()
+                begin = clock(args.threads)
                 more = ["--set", "gemm.fp32=openblas"] if "OpenBLAS" in arm else []
                 run(args.mxgold, ours[arm], os.path.join(folder, "run"), "--set", f"train.steps={n}", "--threads", str(args.threads), *more, core=core)
-                return time.perf_counter() - begin
+                return clock(args.threads) - begin
 
             # Old versions choose slow kernels on processors that they do not know: the best of those that run here.
             cores = {c: whole("mxgold FP32 OpenBLAS", 1 + steps, c) for c in CORES}
@@ -329,10 +339,10 @@ def timed(args):
                     seconds[arm].append((whole(arm, 1 + steps, core) - whole(arm, 1, core)) / steps)
                 for arm, stepper in steppers.items():
                     n = steps if arm == "PyTorch FP32" else max(1, steps // 3)
-                    begin = time.perf_counter()
+                    begin = clock(args.threads)
                     for s in range(n):
                         stepper(s)
-                    seconds[arm].append((time.perf_counter() - begin) / n)
+                    seconds[arm].append((clock(args.threads) - begin) / n)
         base = statistics.median(seconds["PyTorch FP32"])
         for arm, values in seconds.items():
             m = statistics.median(values)
