@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/block/narrow.h"
 #include "kernels/block/select.h"
 #include "kernels/job.h"
 
@@ -61,7 +62,7 @@ static void to_bfloat16(uint8_t *out, const float *x, size_t n) {
   for (size_t i = 0; i < n; i++) {
     uint32_t bits;
     memcpy(&bits, x + i, sizeof bits);
-    const uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+    const uint32_t rounded = mxi_round_bits(bits, 16) << 16;
     bits = (bits & 0x7FFFFFFF) > 0x7F800000 ? bits : rounded;
     memcpy(out + 4 * i, &bits, sizeof bits);
   }

@@ -12,9 +12,9 @@ reproduce-tensor: deps $(REPRODUCE) ## the tensor tables of the FP4 papers, stat
 # What papers claim of training, held against sweeps (configs/findings). ONLY=NAME runs one of them and prints its section; findings-page
 # puts what has been run into the page, which keeps its sections of the others.
 .PHONY: reproduce reproduce-all findings-page
-FINDINGS_SHORT := gemms hadamard rounding scales hadamard-sizes scale-rules recipes learning-rates random late outliers estimators scale-gradients range \
+FINDINGS_SHORT := gemms hadamard rounding scales hadamard-sizes scale-rules learning-rates random late outliers estimators scale-gradients range \
   zero-scales scale-rounding blocks optimizers requantisation few-bits oscillation ramping threshold eden gaussian-grid
-FINDINGS_LONG := swiglu llama gaussian-1000 gaussian-seed004
+FINDINGS_LONG := recipes swiglu llama gaussian-1000 gaussian-seed004
 reproduce: $(BIN) ## what papers claim of FP4 training beside sweeps of this machine, to docs/FINDINGS.md: some 35 minutes on two idle cores, resumed; ONLY=NAME prints one of configs/findings instead
 	tools/reproduce/training.sh $(BIN) $(B)/findings $(or $(ONLY),$(FINDINGS_SHORT))
 	$(PYTHON) tools/reproduce/training.py $(B)/findings/reports $(if $(ONLY),- $(ONLY),docs/FINDINGS.md $(FINDINGS_SHORT) $(FINDINGS_LONG))
