@@ -51,7 +51,7 @@ check-python-extras: deps-python ## notebooks by a Jupyter kernel, plots, pandas
 	@MAKE="$(MAKE)" MXGOLD_EXTRAS="$(PY_EXTRAS)" python/tests/run.sh $(PY_CHECK) $(PY_B) test_notebooks.py test_ablate.py test_strategies.py
 # Minutes each, and figures that are read: not a part of make check.
 .PHONY: python-leaks python-speed
-python-leaks: deps-python ## 10^6 calls of each kind from Python (10^4 of those that take long): what the process then holds more (ten minutes)
+python-leaks: deps-python ## 10^6 calls of each kind from Python (10^4 of those that take long): what the process then holds more (two minutes of processor time)
 	@MAKE="$(MAKE)" MXGOLD_CALLS=1000000 MXGOLD_PYTEST="-s -k no_leaks" python/tests/run.sh $(PY_CHECK) $(PY_B) test_process.py
 python-speed: deps-python ## quantize from Python by turns with the C program, and with torchao where it is
 	@MAKE="$(MAKE)" MXGOLD_RUN=speed.py python/tests/run.sh $(PY_CHECK) $(PY_B)

@@ -193,6 +193,7 @@ def test_scales_turned_over(x):
     q = mxgold.quantize(x, "ocp-mxfp4")
     text = message(lambda: testing.assert_matches(x, q.codes, np.ascontiguousarray(q.scales.T), "ocp-mxfp4", seconds=0.5))
     assert "scales differ from ocp-mxfp4" in text.splitlines()[0]
+    assert text.splitlines()[2] == "Your kernel gives the bytes of ocp-mxfp4 in another order: the scales are transposed."
     assert repeat(text).returncode == 1
 
 

@@ -81,6 +81,8 @@ def assert_matches(
         verdict = beside(want.spec, identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads), x, *given, micro).verdict
     except OutOfTimeError:
         verdict = f"Which rule the kernel follows was not found out: its time, seconds={seconds:g}, ran out before a spec was tried."
+    if found.patterns and verdict.endswith("every byte is the same."):  # identify reads scales in any order
+        verdict = f"Your kernel gives the bytes of {want.spec} in another order: {found.patterns[0]}."
     if nan == "bits" and not (found.scales_differ or found.tensor_scales_differ or found.values_differ):
         verdict += " What differs is no value: codes of NaNs, or under a NaN scale, which no rule decides."
     raise _failure(x, given, micro, want, found, verdict, bits, signless)
