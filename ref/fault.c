@@ -87,7 +87,7 @@ static mx_status run(ref_run *r, mx_tensor *out, const float *src, size_t ld, mx
   mx_status status = ref_fault_input(r, src, ld, err);
   if (status) return status;
   ref_plan_tensor(&r->plan, ref_fault_tensor(r), &stored);
-  ref_fault_tensor_scale(r, stored);
+  ref_fault_tensor_scale(r, &stored);
   for (size_t i = 0; i < n; i++)
     if (r->plan.spec->elem_nan == MX_ELEM_NAN_ERROR && num_is_nan(num_float(r->x[i])))
       return ref_fail(err, MX_ERR_DATA, "reference: a NaN that the spec refuses");

@@ -44,7 +44,7 @@ static char factor_of(const ref_plan *plan, const ref_scale *s, num *factor) {
   return e->ops[e->n - 1].op;
 }
 
-static num divisor_of(const ref_plan *plan, const ref_scale *s) {
+num ref_divisor(const ref_plan *plan, const ref_scale *s) {
   num factor;
   const char op = factor_of(plan, s, &factor);
   if (op) return op == '/' ? factor : num_div_r(num_int(1), factor, NUM_F32);
@@ -56,7 +56,7 @@ static num divisor_of(const ref_plan *plan, const ref_scale *s) {
 
 static num reciprocal_of(const ref_plan *plan, const ref_scale *s) {
   num factor;
-  return factor_of(plan, s, &factor) == '*' ? factor : num_div_r(num_int(1), divisor_of(plan, s), NUM_F32);
+  return factor_of(plan, s, &factor) == '*' ? factor : num_div_r(num_int(1), ref_divisor(plan, s), NUM_F32);
 }
 
 /* A binary32 of so many bits behind the point, cut or rounded to nearest even. */
@@ -102,7 +102,7 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "reciprocal nearest bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 1), NUM_F32);
   if (IS(f, "reciprocal bfloat16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "reciprocal float16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_F16), NUM_F32);
-  if (IS(f, "bfloat16")) return num_div_r(x, num_round(divisor_of(plan, s), NUM_BF16), NUM_F32);
+  if (IS(f, "bfloat16")) return num_div_r(x, num_round(ref_divisor(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "unrounded") && !num_is_zero(amax)) return num_div_r(x, num_div_r(amax, most, NUM_F32), NUM_F32);
   if (IS(f, "unrounded times") && !num_is_zero(amax)) return num_mul_r(x, num_div_r(most, amax, NUM_F32), NUM_F32);
   if (IS(f, "no tensor scale")) return num_div_r(x, part_of(plan, s), NUM_F32);

@@ -62,11 +62,14 @@ num ref_to_format(const mx_format *format, num x);
 uint64_t ref_wrapped(const ref_run *r, long long code);
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
 
+/* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. */
+num ref_divisor(const ref_plan *plan, const ref_scale *s);
+
 /* The stages, each all of its faults, in the order in which they are given. */
 mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);
 num ref_fault_tensor(const ref_run *r);
-void ref_fault_tensor_scale(ref_run *r, num stored);
-int ref_fault_scales(ref_run *r); /* 0: the spec refuses a block */
+void ref_fault_tensor_scale(ref_run *r, num *stored); /* stored: of the spec, and what it becomes */
+int ref_fault_scales(ref_run *r);                     /* 0: the spec refuses a block */
 void ref_fault_store(ref_run *r);
 void ref_fault_codes(ref_run *r);
 mx_status ref_fault_layout(ref_run *r, mx_error *err);

@@ -29,16 +29,27 @@ num ref_fault_tensor(const ref_run *r) {
 
 /* ---- the tensor scale */
 
-void ref_fault_tensor_scale(ref_run *r, num stored) {
+/* The formulas of chain=ct with S = K / A. */
+static void multiply_by_divisor(ref_plan *plan, num *stored) {
+  if (!plan->chained || !ref_chain_read(&plan->chain, MX_CHAIN_CT)) return;
+  *stored = num_is_zero(plan->amax) ? num_int(1) : num_div_r(num_round(plan->target, NUM_F32), plan->amax, NUM_F32);
+  plan->env.var[plan->chain.store] = *stored;
+}
+
+void ref_fault_tensor_scale(ref_run *r, num *stored) {
   const mx_spec *own = r->plan.spec;
   const num seen = r->plan.seen;
   for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
     const ref_fault *f = &r->faults[k];
     if (f->stage != REF_TENSOR_SCALE) continue;
+    if (IS(f, "divisor")) {
+      multiply_by_divisor(&r->plan, stored);
+      continue;
+    }
     mx_spec other = *own;
     num unused;
     other.tensor_given = 1;
-    other.tensor_given_value = num_to_float(IS(f, "times") ? num_mul_r(stored, ref_argument(f), NUM_F32) : ref_argument(f));
+    other.tensor_given_value = num_to_float(IS(f, "times") ? num_mul_r(*stored, ref_argument(f), NUM_F32) : ref_argument(f));
     r->plan.spec = &other;
     ref_plan_tensor(&r->plan, seen, &unused);
     r->plan.spec = own;
@@ -184,6 +195,37 @@ static uint64_t plus(uint64_t code, const ref_fault *f, uint64_t most) {
   return sum < 0 ? 0 : sum > (long long)most ? most : (uint64_t)sum;
 }
 
+/* The sum of (c D - x)^2 over a block under a scale, in binary64. */
+static num squared_error(const ref_run *r, const ref_plan *plan, const ref_scale *s, size_t d, size_t a) {
+  num sum = num_zero(0), unused;
+  const num divisor = ref_divisor(plan, s);
+  for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
+    for (size_t col = a * r->width; col < r->cols && col < (a + 1) * r->width; col++) {
+      const num x = num_float(r->x[row * r->cols + col]);
+      const num value = ref_value(plan->elem, ref_element(plan, s, x, row * r->cols + col, &unused));
+      const num e = num_sub_r(num_mul_r(value, divisor, NUM_F64), x, NUM_F64);
+      sum = num_add_r(sum, num_mul_r(e, e, NUM_F64), NUM_F64);
+    }
+  return sum;
+}
+
+/* The scale with F and with 4 in its place: that of the smaller error, or of the larger one. 0: the spec refuses the block. */
+static int four_or_six(const ref_run *r, uint64_t *code, size_t d, size_t a, num amax, int larger) {
+  ref_plan plan[2] = {r->plan, r->plan};
+  ref_scale scale[2], both[2];
+  num error[2];
+  const ref_block block = ref_load(r, d, a);
+  plan[1].most = plan[1].env.var['F' - 'A'] = num_int(4);
+  for (int k = 0; k < 2; k++) {
+    if (!ref_block_scales_from(both, &plan[k], &block, amax)) return 0;
+    scale[k] = both[0];
+    error[k] = squared_error(r, &plan[k], &scale[k], d, a);
+  }
+  const int order = num_is_nan(error[0]) || num_is_nan(error[1]) ? 0 : num_cmp(error[1], error[0]);
+  *code = scale[larger ? order > 0 : order < 0].code;
+  return 1;
+}
+
 uint64_t ref_wrapped(const ref_run *r, long long code) { return (uint64_t)code & ((UINT64_C(1) << r->plan.scale->bits) - 1); }
 
 /* One fault of the scale's rounding. amax: of the block after the faults of that stage. */
@@ -193,6 +235,9 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
   if (IS(f, "plus")) *code = plus(*code, f, r->plan.scale->max_code);
   if (IS(f, "value")) *code = ref_wrapped(r, (long long)f->number);
   if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
+  if ((IS(f, "better of 6 and 4") || IS(f, "worse of 6 and 4")) && !special && !strcmp(r->plan.elem->name, "e2m1") &&
+      !four_or_six(r, code, d, a, amax[d * r->across + a], IS(f, "worse of 6 and 4")))
+    return 0;
   if (IS(f, "log2 rounded") && r->plan.scale->kind == MX_KIND_EXP && r->plan.scale->man_bits == 0 && !special)
     *code = log2_rounded(r, amax[d * r->across + a]);
   if ((IS(f, "toward zero") || IS(f, "up")) && !special) {

@@ -130,7 +130,10 @@ START_TEST(worked_tensor_scale) {
     uint8_t scale[2], code[2];
   } rows[] = {{"rows=9: code <- abs", {126, 105}, {0x57, 0x77}},
               {"all: tensor scale <- value 1", {56, 35}, {0x57, 0x77}},     /* scales 1 and 1/6, as E4M3 0.171875: 1 / 0.171875 = 5.8 is 6 */
+              {"all: tensor scale <- divisor", {126, 105}, {0x57, 0x77}},   /* S = 448 */
               {"all: tensor scale <- times 0.5", {126, 113}, {0x77, 0x77}}, /* 896 saturates: 12, 6; 149.3, as E4M3 144: 6.2 */
+              {"all: scale rounding <- better of 6 and 4", {126, 110}, {0x57, 0x66}}, /* 448 saturates; 448 / 4 = 112 makes 1 a 4 */
+              {"all: scale rounding <- worse of 6 and 4", {126, 105}, {0x57, 0x77}},
               {"all: scale store <- block xor 1", {105, 126}, {0x57, 0x77}},
               {"all: divisor <- block xor 1", {126, 105}, {0x77, 0x22}}}; /* 6 * 448 / 72 saturates, 18.7; 448 / 448 = 1 is 2 */
   float x[32] = {6, 3};
@@ -143,7 +146,7 @@ START_TEST(worked_tensor_scale) {
     ck_assert_int_eq(mx_fault_parse(&f, rows[i].fault, NULL), MX_OK);
     ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
     ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_OK);
-    ck_assert(t.tensor_scale == 6.0f / 2688.0f);
+    ck_assert(t.tensor_scale == (strstr(rows[i].fault, "scale <- divisor") ? 448 : 6.0f / 2688.0f));
     for (size_t k = 0; k < 2; k++) {
       ck_assert_msg(t.scales[k] == rows[i].scale[k], "%s: scale %zu is %u", rows[i].fault, k, t.scales[k]);
       ck_assert_msg(t.codes[8 * k] == rows[i].code[k], "%s: codes %zu are %02X", rows[i].fault, k, t.codes[8 * k]);
@@ -185,13 +188,18 @@ END_TEST
 
 /* The fault that is found for a kernel gives every byte, also for another input. */
 START_TEST(found_and_predicts) {
-  static const char *const kernels[][2] = {
-      {"ocp-mxfp4", "rows%4=3: scale store <- row -1"},  {"ocp-mxfp4", "all: code <- sign of pair"},
-      {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"}, {"nvfp4-plain", "all: input <- relu"},
-      {"ocp-mxfp4", "all: divisor <- row -1"},           {"ocp-mxfp4", "all: rotation <- sequency 16"},
-      {"nvfp4-plain", "rows=0: tensor amax <- only"},    {"nvfp4-plain", "all: tensor scale <- value 0.05"},
-      {"ocp-mxfp4", "all: scale store <- row xor 1"},    {"ocp-mxfp4", "all: code <- column xor 16"},
-      {"mxfp4-ue5m3", "all: divisor <- as number e4m3"}};
+  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},
+                                           {"ocp-mxfp4", "all: code <- sign of pair"},
+                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
+                                           {"nvfp4-plain", "all: input <- relu"},
+                                           {"ocp-mxfp4", "all: divisor <- row -1"},
+                                           {"ocp-mxfp4", "all: rotation <- sequency 16"},
+                                           {"nvfp4-plain", "rows=0: tensor amax <- only"},
+                                           {"nvfp4-plain", "all: tensor scale <- value 0.05"},
+                                           {"nvfp4-plain", "all: scale rounding <- worse of 6 and 4"},
+                                           {"ocp-mxfp4", "all: scale store <- row xor 1"},
+                                           {"ocp-mxfp4", "all: code <- column xor 16"},
+                                           {"mxfp4-ue5m3", "all: divisor <- as number e4m3"}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);
@@ -244,7 +252,9 @@ START_TEST(rivals_are_said) {
     float factor;
   } kernels[] = {{"ocp-mxfp4", "tail: block amax <- at least 1", COLS - 8, 0x1p-12f},
                  {"nvfp4-plain", "all: divisor <- no tensor scale", COLS, 0x1p-12f},
-                 {"ocp-mxint8", "all: code <- lowest", COLS, 0x1p-10f}};
+                 {"ocp-mxint8", "all: code <- lowest", COLS, 0x1p-10f},
+                 {"nvfp4-plain", "all: tensor scale <- divisor", COLS, 1},          /* ct-nvfp4 has another order of the same operations */
+                 {"ocp-mxfp8-e4m3", "all: scale rounding <- plus 1", COLS, 1.01f}}; /* torchao-ceil does so but for powers of two */
   static float x[ROWS * COLS];
   static uint8_t codes[ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {

@@ -325,7 +325,7 @@ static int identified(void *args) {
   const int withdrawn = w.held.on && !w.held.holds;
   if (w.e.preset && withdrawn) w.e.met = 0;
   if (w.e.preset && !w.e.met) /* in another packing or layout it may be what was expected */
-    w.e.met = id->exact && id->grade == MX_GRADE_CONFIRMED && !reading_is_odd(&w.how) && id->preset && !strcmp(id->preset, w.e.preset);
+    w.e.met = id->exact && id->grade != MX_GRADE_NONE && !reading_is_odd(&w.how) && id->preset && !strcmp(id->preset, w.e.preset);
   if (a->json) {
     const verdict_more more = more_of(&w);
     char *text = verdict_json(id, &more);

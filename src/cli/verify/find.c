@@ -1,6 +1,7 @@
 /* Finds what a kernel does, whatever the order in which its files hold codes and scales. */
 #include "cli/verify/find.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,11 @@ static int mostly_wrong(const mx_identity *id) {
   return (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values || id->scales_differ * 8 > id->n_scales;
 }
 
+/* The same of the codes alone: the order of nibbles has nothing to do with the scales. */
+static int codes_wrong(const mx_identity *id) {
+  return !id->stochastic && (id->codes_differ + id->values_differ) * 8 > id->n_codes + id->n_values;
+}
+
 /* A bug that gives every byte. */
 static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
 /* An answer that another packing would explain better: codes, or scales, that stand in another order. */
@@ -35,6 +41,64 @@ static mx_status attempt(mx_identity *id, samples *s, const mx_sample *at, const
   return status;
 }
 
+/* How closely the codes of scales follow the magnitudes of their blocks, whatever the rule is: the square of the correlation of a code with log2 of the
+ * largest magnitude. n gets the number of blocks. */
+static double follow(size_t *n, const mx_sample *at, const samples *s) {
+  double sum[5] = {0}; /* x, y, xx, yy, xy */
+  *n = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const mx_sample *m = &at[i];
+    if (!m->codes || m->scale_bytes != 1 || m->scale_rows != m->rows || !m->scale_cols) return 0;
+    const size_t block = (m->cols + m->scale_cols - 1) / m->scale_cols;
+    for (size_t k = 0; k < m->rows * m->scale_cols; k++) {
+      const float *x = m->x + k / m->scale_cols * m->ld;
+      float amax = 0;
+      for (size_t c = k % m->scale_cols * block; c < m->cols && c < (k % m->scale_cols + 1) * block; c++) amax = fmaxf(amax, fabsf(x[c]));
+      if (!(amax > 0) || isinf(amax)) continue;
+      const double a = log2((double)amax), b = (double)((const uint8_t *)m->scales)[k];
+      sum[0] += a, sum[1] += b, sum[2] += a * a, sum[3] += b * b, sum[4] += a * b;
+      ++*n;
+    }
+  }
+  const double blocks = (double)*n, xx = blocks * sum[2] - sum[0] * sum[0], yy = blocks * sum[3] - sum[1] * sum[1],
+               xy = blocks * sum[4] - sum[0] * sum[1];
+  return xx > 0 && yy > 0 ? xy * xy / (xx * yy) : 0;
+}
+
+/* The square of a correlation between n numbers that have nothing to do with each other is beyond CHANCE / n once in 200 times. From FEW_BLOCKS on it
+ * says which layout there may be. With less of it layouts would be tried that are not there, each for as long as one that is. */
+static const double CHANCE = 8;
+enum { FEW_BLOCKS = 256 };
+
+/* May scales that are read so be the right ones rather than those that lie in the file? */
+static int may_be_layout(double *by, const mx_sample *straight, const samples *s) {
+  size_t n, plain_n;
+  const double plain = follow(&plain_n, s->at, s);
+  *by = follow(&n, straight, s) - plain;
+  return n < FEW_BLOCKS || *by > CHANCE / (double)n;
+}
+
+/* A layout under which scales follow the magnitudes so much better is tried before the file as it lies. */
+static const double MUCH_BETTER = 0.25;
+
+static int likely_layout(mx_identity *id, reading *how, samples *s, const mx_identify_options *o) {
+  static const size_t blocks[] = {32, 16};
+  mx_sample *straight = s->at[0].codes && s->at[0].scale_bytes == 1 ? calloc(s->n, sizeof *straight) : NULL;
+  double best = MUCH_BETTER, by;
+  size_t b = 0;
+  int layout = 0;
+  for (int l = 1; l < SAMPLES_LAYOUTS && straight; l++)
+    for (size_t k = 0; k < 2; k++)
+      if (samples_straighten(straight, s, l, blocks[k]) && may_be_layout(&by, straight, s) && by > best) best = by, b = blocks[k], layout = l;
+  const int found = layout && samples_straighten(straight, s, layout, b) && !attempt(id, s, straight, o, NULL) && id->exact;
+  free(straight);
+  if (!found) return 0;
+  how->scale_layout = layout;
+  how->layout_block = b;
+  how->layout = layout == SAMPLES_COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)layout);
+  return 1;
+}
+
 static mx_status try_layouts(mx_identity *best, reading *how, samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
   for (int l = 1; l < SAMPLES_LAYOUTS; l++)
@@ -42,7 +106,8 @@ static mx_status try_layouts(mx_identity *best, reading *how, samples *s, const 
       mx_sample *straight = calloc(s->n, sizeof *straight);
       mx_identity id;
       s->no_memory |= !straight;
-      if (straight && samples_straighten(straight, s, l, blocks[b]) && !attempt(&id, s, straight, o, NULL) &&
+      double by;
+      if (straight && samples_straighten(straight, s, l, blocks[b]) && may_be_layout(&by, straight, s) && !attempt(&id, s, straight, o, NULL) &&
           (!best->n_codes || is_better(&id, best))) {
         *best = id;
         how->scale_layout = l;
@@ -123,7 +188,8 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   mx_identify_options most = *first, shorter = *first, *o = &shorter; /* a right packing shows soon */
   most.seconds = (double)all * (near.any ? SHARE_BESIDE_VALUES : s->nibble >= 0 ? SHARE_OF_STATED : s->at[0].codes ? SHARE_OF_CODES : 1);
   shorter.seconds = (double)all / PACKING_PART;
-  mx_status status = values ? MX_OK : attempt(id, s, s->at, &most, &err);
+  const int laid_out = !values && !near.any && !s->layout && likely_layout(id, how, s, &shorter);
+  mx_status status = values || laid_out ? MX_OK : attempt(id, s, s->at, &most, &err);
   if (values)
     as_values(how, near.of);
   else if (near.any && (status || (!id->exact && wrong(&near.id) <= wrong(id))) && samples_encode_scales(s, values_of_codes[near.of].scale)) {
@@ -136,7 +202,7 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   }
   const int order = !status && is_order(id), told = !status && is_told(id) && !(order && id->codes_differ), tried = best;
   if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
-  for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && mostly_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+  for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && codes_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
     if (k == tried) continue;
     if (!samples_repack(s, k, block)) break;

@@ -207,6 +207,13 @@ int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sa
   return found.n != 0;
 }
 
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const mx_sample *samples, size_t n, deadline until) {
+  blame found = {0};
+  mxi_find_plain_rival(&found, samples, n, spec, until);
+  if (found.n) blamed(out, &found);
+  return found.n != 0;
+}
+
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
   static void (*const groups[])(candidate *, const base *) = {mxi_tensor_bugs, mxi_map_bugs, mxi_step_bugs, mxi_input_bugs, mxi_twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };

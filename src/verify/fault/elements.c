@@ -46,8 +46,7 @@ static float once(double a, double b, double c) {
   return (float)(plain ? mxi_quotient_to_odd(a * b, c) : a * b / c);
 }
 
-/* The divisor of the rule, in binary32. */
-static float divisor_of(const mx_plan *p, const mx_block_scale *s) {
+float mxi_fault_divisor(const mx_plan *p, const mx_block_scale *s) {
   if (s->how == MX_BY_CHAIN && p->chain->element.n == 1) return p->chain->element.op[0] == '/' ? s->factor[0] : 1 / s->factor[0];
   if (s->how == MX_BY_CHAIN) return s->sf * tensor_of(p);
   const int tensor = p->has_tensor_scale && !p->uses_chain;
@@ -56,7 +55,7 @@ static float divisor_of(const mx_plan *p, const mx_block_scale *s) {
 }
 static float reciprocal_of(const mx_plan *p, const mx_block_scale *s) {
   if (s->how == MX_BY_CHAIN && p->chain->element.n == 1 && p->chain->element.op[0] == '*') return s->factor[0];
-  return 1 / divisor_of(p, s);
+  return 1 / mxi_fault_divisor(p, s);
 }
 
 static int is_subnormal(const mx_plan *p, uint32_t code) {
@@ -95,7 +94,7 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   case MX_FAULT_DIVISOR_RCP_F16:
     return (double)(x * mxi_round_dtype(reciprocal_of(p, s), MX_INPUT_DTYPE_FLOAT16));
   case MX_FAULT_DIVISOR_BF16:
-    return (double)(x / mxi_round_dtype(divisor_of(p, s), MX_INPUT_DTYPE_BFLOAT16));
+    return (double)(x / mxi_round_dtype(mxi_fault_divisor(p, s), MX_INPUT_DTYPE_BFLOAT16));
   case MX_FAULT_DIVISOR_UNROUNDED:
   case MX_FAULT_DIVISOR_UNROUNDED_TIMES: {
     const float amax = r->stats[b->d * r->across + b->a].amax_finite, largest = (float)p->f;

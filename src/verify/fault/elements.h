@@ -21,6 +21,8 @@ uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, cons
 uint32_t mxi_fault_with_sign(const mx_format *f, uint32_t code, unsigned negative);
 /** max|X| of a chain: of a tensor scale that is given, what it stands for. */
 float mxi_fault_chain_amax(const mx_plan *p);
+/** The divisor of the rule, in binary32. */
+float mxi_fault_divisor(const mx_plan *p, const mx_block_scale *s);
 /** The middle between a format's largest number and the one that would come next: values from there on overflow. */
 double mxi_beyond_largest(const mx_format *f);
 

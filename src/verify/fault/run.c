@@ -46,6 +46,13 @@ static float error_of(const fault_run *r, size_t d, size_t a, const mx_block_sta
 
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
   *out = *p;
+  if (f->op == MX_FAULT_TENSOR_SCALE_DIVISOR) { /* the formulas that have such a number are those of chain=ct */
+    const float a = p->vars[MX_VAR_A], s = a != 0 ? (float)p->target / a : 1;
+    if (!p->uses_chain) return;
+    out->chain = mxi_chain_parsed(MX_CHAIN_CT);
+    out->vars[out->chain->store] = out->tensor_scale = s;
+    return;
+  }
   out->spec.tensor_given = 1;
   out->spec.tensor_given_value = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
   mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
@@ -57,6 +64,7 @@ void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
 /* The tensor's numbers from its maximum. With a fault of the tensor scale all but the stored one are those of another tensor scale. */
 static void set_tensor(fault_run *r, float amax) {
   r->plan.norm = r->norm;
+  r->plan.chain = r->chain;
   mxi_plan_set_amax(&r->plan, r->amax = amax);
   for (size_t i = 0; i < r->n_faults && r->plan.has_tensor_scale && !r->spec.tensor_given; i++)
     if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR) {
@@ -122,6 +130,7 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
   if (!status) status = mxi_plan_init(&r->plan, &run, rows, cols, err);
   r->spec = run;
   r->norm = r->plan.norm;
+  r->chain = r->plan.chain;
   r->plain = plain;
   if (status) return status;
   read_stats(r);
@@ -188,6 +197,31 @@ static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   return mxi_block_scale_code(out, &r->plan, &st, four == (worse ? 2 : 1), k);
 }
 
+/* The squared error of a block under the scale that plan p finds, in binary64. */
+static double squared_error(uint32_t *code, const fault_run *r, const mx_plan *p, const mx_block_stats *st, size_t d, size_t a) {
+  double sum = 0;
+  mx_block_scale s;
+  if (mxi_block_scale_find(&s, p, st, 0, d * r->across + a)) return INFINITY;
+  const double divisor = (double)mxi_fault_divisor(p, &s);
+  *code = s.code;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
+      const float x = r->x[row * r->cols + col];
+      const double e = mx_decode(p->elem, mxi_element_code(p, &s, x, row * r->cols + col)) * divisor - (double)x;
+      sum += e * e;
+    }
+  return sum;
+}
+
+/* The scale of the block with its maximum at 6 or at 4, that of the smaller or of the larger error; at 6 where both are alike. */
+static uint32_t four_or_six(const fault_run *r, const mx_block_stats *st, size_t d, size_t a, int larger, uint32_t otherwise) {
+  mx_plan four = r->plan;
+  uint32_t at6 = otherwise, at4 = otherwise;
+  four.f = four.vars[MX_VAR_F] = 4;
+  const double e6 = squared_error(&at6, r, &r->plan, st, d, a), e4 = squared_error(&at4, r, &four, st, d, a);
+  return (larger ? e4 > e6 : e4 < e6) ? at4 : at6;
+}
+
 /* Applies a fault of a scale's rounding that needs no other block's scale. */
 static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t *code) {
   const size_t k = d * r->across + a;
@@ -216,6 +250,14 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
     other.scale_encode = mx_scale_encoding(&other.spec);
     return mxi_block_scale_code(code, &other, &st, (changed ? four_of(r, d, a, &st) : r->four[k]) == 1, k);
   }
+  case MX_FAULT_SCALE_FOURSIX:
+  case MX_FAULT_SCALE_FOURSIX_WORSE:
+    if (is_special(&r->stats[k]) || r->plan.elem != mx_elem_format(MX_ELEM_E2M1)) return 0;
+    {
+      const mx_block_stats st = stats_of(r, d, a, &changed);
+      *code = four_or_six(r, &st, d, a, f->op == MX_FAULT_SCALE_FOURSIX_WORSE, *code);
+    }
+    return 0;
   default:
     return 0;
   }

@@ -20,8 +20,9 @@ typedef struct fault_run {
   uint32_t *plain;       /* each block: code that the spec gives x, without the faults of later stages */
   uint32_t *used;        /* each block: code that the elements are divided by */
   float amax;            /* of the tensor */
-  double norm;           /* the plan's, for the tensor scale that is stored */
-  struct {               /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
+  double norm;           /* of the plan without faults of the tensor scale, and its chain */
+  const mx_chain_program *chain;
+  struct { /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
     uint32_t *blocks;
     uint8_t *bytes, *elements;
   } room;

@@ -13,6 +13,7 @@
 #include "verify/identify/inquiry.h"
 #include "verify/trial/keys.h"
 #include "verify/identify/near.h"
+#include "verify/trial/bases.h"
 #include "verify/identify/numbers.h"
 #include "verify/identify/search/values.h"
 #include "mxgold/isa.h"
@@ -226,6 +227,18 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
   const score wrong = mxi_full_score(&q->o, &p, q->wrong, q->s.threads);
   if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return;
   if (keys > FEW_KEYS || !mxi_rival_of_spec(&rival, &out->spec, KEY_BITS * keys, samples, n, until)) return;
+  out->grade = MX_GRADE_FITS;
+  out->bug = rival;
+}
+
+/* A preset that few know, or a number that was fitted, may give these bytes where a plain fault over a preset that people know gives them too. */
+static void doubt_rare(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
+  mx_bug rival;
+  for (size_t i = 0; out->preset && i < mx_preset_count(); i++)
+    if (!strcmp(mx_preset_at(i)->name, out->preset) && (mx_preset_at(i)->status == MX_PRESET_STANDARD || mxi_preset_well_known(out->preset)))
+      return;
+  if (!samples[0].codes || (!out->preset && !odd_numbers(&out->spec))) return;
+  if (!mxi_plain_rival_of_spec(&rival, &out->spec, samples, n, until)) return;
   out->grade = MX_GRADE_FITS;
   out->bug = rival;
 }
@@ -513,6 +526,20 @@ static int is_constant(const mx_sample *s, size_t n) {
   return 1;
 }
 
+/* Are so many of the elements zero, of numbers that are not, that the rest cannot tell what a number was fitted to? */
+static int is_nearly_nothing(const mx_sample *s, size_t n, const mx_spec *spec) {
+  enum { AT_LEAST_ONE_IN = 64 };
+  const uint32_t sign =
+      spec->elem == MX_ELEM_NONE || mx_elem_format(spec->elem)->kind != MX_KIND_FLOAT ? 0 : 1u << (mx_elem_format(spec->elem)->bits - 1);
+  uint64_t numbers = 0, codes = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; s[i].codes && k < s[i].rows * s[i].cols; k++) {
+      numbers += s[i].x[k / s[i].cols * s[i].ld + k % s[i].cols] != 0;
+      codes += (s[i].codes[k] & ~sign) != 0;
+    }
+  return s[0].codes && codes * AT_LEAST_ONE_IN < numbers;
+}
+
 mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, const mx_identify_options *options, mx_error *err) {
   static const mx_identify_options none = {0};
   if (!out) return mx_fail(err, MX_ERR_ARG, "mx_identify: NULL argument");
@@ -563,8 +590,11 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     const int said = out->bug.name && !(out->bug.codes || out->bug.scales || out->bug.tensor_scales);
     const int says_nothing = out->blank || is_constant(samples, n);
     if (out->exact && !says_nothing) out->grade = !samples[0].codes || mxi_numbers_hold(best, as_good) ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
+    if (out->grade == MX_GRADE_CONFIRMED && !out->preset && odd_numbers(&out->spec) && is_nearly_nothing(samples, n, &out->spec))
+      out->grade = MX_GRADE_FITS;
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
     if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_rare(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

@@ -12,13 +12,15 @@ int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
   return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
 }
 
-int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
+/* amax: of the tensor, where s is a part of one; else NULL. */
+static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
   shortage *lack = e->until.lack;
   fault_run r;
   const mx_format *sf = mx_scale_format(spec->scale);
   const size_t cells = s->rows * s->cols;
   effort_spend(e, 3 * cells);
   int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
+  ok = ok && !(amax && mxi_fault_set_amax(&r, *amax));
   uint8_t *codes = ok ? noted(malloc(cells + 1), lack) : NULL;
   uint32_t *stored = ok ? noted(malloc((r.down * r.across + 1) * sizeof *stored), lack) : NULL;
   ok = ok && codes && stored && !mxi_fault_scales(&r, stored);
@@ -46,6 +48,14 @@ int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *fault
   free(stored);
   mxi_fault_close(&r);
   return ok;
+}
+
+int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e) {
+  return gives(s, NULL, spec, faults, n, count, e);
+}
+
+int mxi_gives_part(const mx_sample *s, float amax, const mx_spec *spec, const mx_fault *faults, size_t n, effort *e) {
+  return gives(s, &amax, spec, faults, n, NULL, e);
 }
 
 static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }

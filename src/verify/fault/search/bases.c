@@ -72,8 +72,7 @@ size_t mxi_fault_bases_choose(size_t out[MOST_BASES], const base *b, size_t n) {
   return mxi_choose_bases(out, chosen, MOST_BASES, b, n, of_each, 3, better); /* what one side leaves tells most */
 }
 
-/* The specs of a preset that the shapes allow: as it is, or a standard's with the blocks that there are. 0: none. */
-static int fits(base *b, const mx_preset *row, const mx_sample *samples, size_t n) {
+int mxi_fault_base_fits(base *b, const mx_preset *row, const mx_sample *samples, size_t n) {
   static const int widths[] = {0, 16, 32};
   *b = (base){.preset = row->name};
   if (mx_preset_find(&b->spec, row->name, NULL) || b->spec.had_size) return 0;
@@ -97,7 +96,7 @@ size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t lar
       const mx_preset *row = mx_preset_at(i);
       base b;
       if (row->alias_of || (over && strcmp(over, row->name)) || mxi_preset_well_known(row->name) != known) continue;
-      if (!fits(&b, row, samples, n) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
+      if (!mxi_fault_base_fits(&b, row, samples, n) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
       size_t same = 0;
       while (same < count && out[same].print != b.print) same++;
       if (same == count) out[count++] = b;

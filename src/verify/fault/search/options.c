@@ -70,6 +70,7 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
+  add(l, MX_FAULT_TENSOR_SCALE_DIVISOR, 0);
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
   add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
   for (size_t n = 1; n < rows; n *= 2)
@@ -117,6 +118,10 @@ static void scales(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_SCALE_DOWN, 0);
   add(l, MX_FAULT_SCALE_UP, 0);
   if (spec->select == MX_SELECT_FOURSIX) add(l, MX_FAULT_SCALE_WORSE, 0);
+  if (spec->elem == MX_ELEM_E2M1 && spec->select == MX_SELECT_ABSMAX && mx_scale_format(spec->scale)->kind != MX_KIND_EXP) {
+    add(l, MX_FAULT_SCALE_FOURSIX, 0);
+    add(l, MX_FAULT_SCALE_FOURSIX_WORSE, 0);
+  }
   EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
   EACH(l, MX_FAULT_SCALE_VALUE, 126, 127, 0, 254, 56);
   EACH(l, MX_FAULT_SCALE_BLOCK, -1, 1);

@@ -269,6 +269,45 @@ static void offer_layouts(hunt *h, view *v, const base *b, double cost, findings
     mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &found->at[k].f), cost + found->at[k].cost, found->at[k].held);
 }
 
+/* Where the elements are right and the scales are not, those may stand in a layout, all of them or those of some tiles. Tiles are large, so all rows are
+ * looked at. */
+static void explain_scales_places(hunt *h, const base *b) {
+  const mx_sample *s = &h->samples[h->largest];
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
+  view *v = noted(malloc(sizeof *v), h->e->until.lack);
+  findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
+  uint8_t *state = NULL;
+  if (v && o && found && mxi_view_open_whole(v, &b->spec, s, h->e)) {
+    const size_t blocks = v->r.down * v->r.across, n = mxi_fault_options(o, MX_STAGE_LAYOUT, MX_STAGE_LAYOUT, &v->r.spec, s->rows, s->cols);
+    state = noted(malloc(blocks + 1), h->e->until.lack);
+    for (size_t i = 0; i < n && state && !effort_over(h->e); i++) {
+      const mx_fault *f = &o[i].fault;
+      uint64_t fails = 0, needs = 0;
+      if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE) continue;
+      effort_spend(h->e, SCALE_WORTH * blocks);
+      memcpy(v->trial_scales, v->scales, blocks * sizeof *v->trial_scales);
+      mxi_fault_set(&v->r, f, 1);
+      const int ok = mxi_fault_layout(&v->r, v->trial_codes, v->trial_scales);
+      mxi_fault_set(&v->r, NULL, 0);
+      memset(state, CELL_SAME, blocks);
+      for (size_t k = 0; ok && k < blocks; k++) {
+        const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
+        fails += !was && !is;
+        needs += !was && is;
+        if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
+      }
+      if (ok) judge(found, v, &o[i], f, 4, state, 0, fails, needs);
+    }
+    for (size_t k = 0; k < found->n; k++)
+      mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, b->extra + found->at[k].cost, found->at[k].held);
+  }
+  if (v) mxi_view_close(v);
+  free(state);
+  free(found);
+  free(v);
+  free(o);
+}
+
 /* Searches for a second fault after those of the view, or for the first one, scales and elements separately. With `deeper` also faults that move
  * things, and two faults of one side. */
 static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
@@ -415,6 +454,7 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
   for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
     if (h->best->n == 1 && h->best->cost <= CHEAP && mxi_blame_confirmed(h->best)) return;
     const base *at = &b[chosen[k]];
+    if (how == PASS_PLAIN && at->by_plain == 0 && at->scales > 0) explain_scales_places(h, at);
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
       if (how == PASS_EARLY)

@@ -29,6 +29,9 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
  *  bytes than the spec on other data. out->n is 0 where none is nearly as likely. Only scales and elements are searched, not what moves. */
 void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until);
 
+/** plain.c: finds one fault without a fitted number, everywhere, over a standard or a preset that people know, which gives every byte as the spec does, and other bytes than the spec on other data. out->n is 0 where there is none. It takes about as long as one run of the samples. */
+void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const mx_spec *spec, deadline until);
+
 /** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits, and no other answer that
  *  costs hardly more may give the same bytes. */
 enum { BLAME_BITS = 20 };

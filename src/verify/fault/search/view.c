@@ -56,15 +56,15 @@ static float whole_amax(const view *v, const mx_spec *spec) {
   return amax;
 }
 
-int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e) {
+static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, size_t elements_most, effort *e) {
   shortage *lack = e->until.lack;
   *v = (view){.s = s, .e = e, .rows = s->rows, .n_first = n};
   size_t block_rows, block_cols;
   mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
   enum { LEAST_ROWS = 128 }; /* as many as a tile of any layout has */
-  const size_t unit = block_rows > LEAST_ROWS ? block_rows : LEAST_ROWS, whole = VIEW_ELEMENTS / (s->cols ? s->cols : 1) / unit * unit;
+  const size_t unit = block_rows > LEAST_ROWS ? block_rows : LEAST_ROWS, whole = elements_most / (s->cols ? s->cols : 1) / unit * unit;
   const size_t most = whole ? whole : unit;
-  if (s->rows * s->cols > VIEW_ELEMENTS && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
+  if (s->rows * s->cols > elements_most && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
   if (n) memcpy(v->first, faults, n * sizeof *faults);
   if (effort_over(e)) return 0;
   effort_spend(e, VIEW_OPENS * v->rows * s->cols);
@@ -94,6 +94,11 @@ int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fau
   }
   return 1;
 }
+
+int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e) {
+  return open_rows(v, spec, s, faults, n, VIEW_ELEMENTS, e);
+}
+int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort *e) { return open_rows(v, spec, s, NULL, 0, SIZE_MAX, e); }
 
 void mxi_view_all_codes(view *v) {
   if (v->n_sample) return;

@@ -30,6 +30,8 @@ typedef struct view {
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s);
 /** Run spec with n faults over the first rows of s. 0: it cannot be run, or the effort is spent; memory that runs out is noted. */
 int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e);
+/** The same over all rows, of the spec alone. */
+int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort *e);
 void mxi_view_close(view *v);
 /** Makes the codes of all rows, once, with which every trial of an element is compared. */
 void mxi_view_all_codes(view *v);

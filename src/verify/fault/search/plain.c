@@ -1,0 +1,80 @@
+/* Finds a plain fault over a preset that people know with the bytes of an answer that few would give: a preset that few know, or a fitted number. */
+#include <stdlib.h>
+
+#include "verify/fault/search/answers.h"
+#include "verify/fault/search/bases.h"
+#include "verify/fault/search/options.h"
+#include "verify/trial/bases.h"
+
+/* A fault is run over so many rows first, in which something is wrong without it, and over all if these are right. */
+enum { FEW_ROWS = 2 };
+
+/* Elements that are run at most: a few hundred faults over a few rows, and some over all of the data. */
+static const uint64_t PLAIN_WORK = UINT64_C(8000000);
+
+/* A few rows that the preset alone does not give; 0 if it gives all. */
+static int wrong_rows(mx_sample *few, const mx_sample *s, float amax, const mx_spec *spec, effort *e) {
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
+  const size_t n = block_rows > FEW_ROWS ? block_rows : FEW_ROWS, down = s->scale_rows == s->rows ? 1 : block_rows;
+  for (size_t row = 0; row < s->rows && n % block_rows == 0; row += n) {
+    *few = *s;
+    few->rows = s->rows - row < n ? s->rows - row : n;
+    few->x += row * s->ld;
+    few->codes += row * s->cols;
+    few->scales = (const uint8_t *)s->scales + row / down * s->scale_cols * s->scale_bytes;
+    few->scale_rows = (few->rows + down - 1) / down;
+    if (!mxi_gives_part(few, amax, spec, NULL, 0, e)) return 1;
+  }
+  return 0;
+}
+
+static int gives_every_byte(const mx_sample *samples, size_t n, const mx_spec *spec, const mx_fault *f, effort *e) {
+  for (size_t i = 0; i < n; i++)
+    if (!mxi_gives_all(&samples[i], spec, f, 1, NULL, e)) return 0;
+  return 1;
+}
+
+/* No number is chosen, but for the next one: of many numbers one fits a few blocks by chance. */
+static int is_plain(const option *o) {
+  const int arg = mx_fault_row_at(o->fault.op)->arg;
+  const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
+  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || of_next);
+}
+
+static int over(blame *out, const base *b, const mx_sample *samples, size_t n, const mx_spec *spec, effort *e) {
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), e->until.lack);
+  const mx_sample *s = &samples[0];
+  mx_sample few;
+  float amax = 0;
+  int ran = o && (!b->spec.tensor_norm || !noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, &b->spec, NULL), e->until.lack));
+  ran = ran && wrong_rows(&few, s, amax, &b->spec, e);
+  const size_t count = ran ? mxi_fault_options(o, MX_STAGE_TENSOR, MX_STAGE_CODE, &b->spec, s->rows, s->cols) : 0;
+  for (size_t i = 0; i < count && !out->n && !effort_over(e); i++) {
+    const mx_fault *f = &o[i].fault;
+    const int of_tensor = mx_fault_row_at(f->op)->stage == MX_STAGE_TENSOR;
+    if (!is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
+    if (!mxi_gives_part(&few, amax, &b->spec, f, 1, e) || !gives_every_byte(samples, n, &b->spec, f, e)) continue;
+    if (mxi_kernels_alike(s, spec, NULL, 0, &b->spec, f, 1, e->until.lack)) continue;
+    *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1};
+    for (size_t k = 0; k < n; k++) mxi_gives_all(&samples[k], &b->spec, NULL, 0, out, e);
+  }
+  free(o);
+  return out->n != 0;
+}
+
+static int is_known(const mx_preset *row) { return mxi_preset_well_known(row->name) || row->status == MX_PRESET_STANDARD; }
+
+void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const mx_spec *spec, deadline until) {
+  effort e = {.left = PLAIN_WORK, .until = until};
+  *out = (blame){.n = 0};
+  if (!n || !samples[0].codes || spec->had_size) return;
+  for (size_t i = 0; i < mx_preset_count() && !effort_over(&e); i++) {
+    const mx_preset *row = mx_preset_at(i);
+    base b;
+    if (row->alias_of || !is_known(row)) continue;
+    if (!mxi_fault_base_fits(&b, row, samples, n) || b.spec.elem != spec->elem) continue;
+    b.spec.nibble = spec->nibble;
+    if (over(out, &b, samples, n, spec, &e)) return;
+  }
+}
