@@ -222,7 +222,7 @@ differs "Every value is explained except the sign of 5 zeros: your kernel does w
   "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2
 "$mxgold" identify --input r.safetensors:input --dequantized y.npy --quick --seconds 2 --json | grep -q '"zero_signs": 5' || fail "zero_signs"
 differs "only the tensor scale differs (0.370000005 is stored, these keys give 1)" "$mxgold" identify --input tiny.npy --codes zeros.npy \
-  --scales one.npy --tensor-scale 0.37 --quick --seconds 2
+  --scales one.npy --tensor-scale 0.37 --quick --seconds 20
 
 # Scales as numbers that are codes' values, and nothing exact: what the preset leaves at most.
 accepts "$mxgold" gen random --preset torchao-rceil --shape 48x64 -o r.safetensors
