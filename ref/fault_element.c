@@ -11,52 +11,15 @@ typedef struct lane {
 
 /* ---- the divisor */
 
-/* T: what a decoded scale is multiplied by; 1 without a tensor scale. */
-static num tensor_of(const ref_plan *plan) {
-  if (plan->spec->tensor_norm == MX_TENSOR_NORM_NONE) return num_int(1);
-  if (!plan->chained) return num_div_r(plan->norm_under, plan->norm_over, NUM_F32);
-  return num_is_zero(plan->amax) ? num_int(1) : num_div_r(plan->amax, num_round(plan->target, NUM_F32), NUM_F32);
-}
-
 /* sf, or in the encode form its inverse: what elements are divided by without a tensor scale. */
 static num part_of(const ref_plan *plan, const ref_scale *s) {
   const int encode = plan->spec->scale_form == MX_SCALE_FORM_ENCODE;
   return num_round(encode ? num_ratio(NULL, 0, &s->used, 1) : s->used, NUM_F32);
 }
 
-/* The one factor that the chain has behind x, and its operation; 0 if there are more. */
-static char factor_of(const ref_plan *plan, const ref_scale *s, num *factor) {
-  const chain_expr *e = &plan->chain.element;
-  chain_env env = plan->env;
-  if (!plan->chained || s->scaling != SCALING_USED) return 0;
-  int depth = 1, factors = 0;
-  for (int i = 1; i < e->n; i++) {
-    const char op = e->ops[i].op;
-    const int operands = op == '#' || op == '$' ? 0 : op == 'r' || op == 'a' ? 1 : 2;
-    depth += 1 - operands;
-    factors += depth == 1;
-  }
-  if (factors != 1) return 0;
-  chain_expr alone = {.n = e->n - 2};
-  memcpy(alone.ops, e->ops + 1, (size_t)alone.n * sizeof *alone.ops);
-  env.var[VAR_SF] = s->used;
-  *factor = ref_chain_eval(&alone, &env);
-  return e->ops[e->n - 1].op;
-}
-
-num ref_divisor(const ref_plan *plan, const ref_scale *s) {
-  num factor;
-  const char op = factor_of(plan, s, &factor);
-  if (op) return op == '/' ? factor : num_div_r(num_int(1), factor, NUM_F32);
-  if (plan->chained && s->scaling == SCALING_USED) return num_mul_r(s->used, tensor_of(plan), NUM_F32);
-  const num up[2] = {s->used, plan->norm_under}, down[2] = {s->used, plan->norm_over};
-  if (plan->spec->scale_form == MX_SCALE_FORM_ENCODE) return num_round(num_ratio(&plan->norm_under, 1, down, 2), NUM_F32);
-  return num_round(num_ratio(up, 2, &plan->norm_over, 1), NUM_F32);
-}
-
 static num reciprocal_of(const ref_plan *plan, const ref_scale *s) {
   num factor;
-  return factor_of(plan, s, &factor) == '*' ? factor : num_div_r(num_int(1), ref_divisor(plan, s), NUM_F32);
+  return ref_chain_factor(plan, s, &factor) == '*' ? factor : num_div_r(num_int(1), ref_divisor(plan, s), NUM_F32);
 }
 
 /* A binary32 of so many bits behind the point, cut or rounded to nearest even. */
@@ -91,7 +54,7 @@ static num limited(num y) {
 static num quotient(const lane *l, const ref_fault *f, num x) {
   const ref_plan *plan = &l->r->plan;
   const ref_scale *s = &l->scale;
-  const num t = tensor_of(plan), amax = ref_finite_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
+  const num t = ref_tensor_of(plan), amax = ref_finite_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
   const int subnormal = ref_is_subnormal(plan->scale, s->code);
   if (IS(f, "skip")) return x;
   if (IS(f, "zero") && num_is_zero(x)) return x;

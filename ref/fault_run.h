@@ -62,7 +62,10 @@ num ref_to_format(const mx_format *format, num x);
 uint64_t ref_wrapped(const ref_run *r, long long code);
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
 
-/* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. */
+/* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. T: what a decoded scale is multiplied by; 1 without a tensor scale.
+ * The one factor that a chain has behind x, and its operation; 0 if there are more. */
+num ref_tensor_of(const ref_plan *plan);
+char ref_chain_factor(const ref_plan *plan, const ref_scale *s, num *factor);
 num ref_divisor(const ref_plan *plan, const ref_scale *s);
 
 /* The stages, each all of its faults, in the order in which they are given. */
