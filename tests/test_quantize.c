@@ -383,6 +383,11 @@ START_TEST(far_ends_of_rules) {
       {"scale.rule=value scale.byte_overflow=wrap tensor.norm=nv chain=exact tensor.target=1024 select=foursix select.error=absmax "
        "deq.arith=scale_first",
        {FLT_MAX, [32] = 0x1.fep-126f}},
+      /* `even` keeps no more bits than the input's type has: the largest binary32, which a clamped Inf is, does not carry to 2^128 */
+      {"scale.rule=even scale.even_bits=10 scale.inf=clamp input.dtype=bfloat16", {INFINITY, 1, [32] = 1}},
+      {"scale.rule=even scale.even_bits=7 scale.inf=clamp input.dtype=bfloat16", {INFINITY, 1, [32] = 0x1.fep-127f}},
+      {"scale.rule=even scale.even_bits=12 scale.inf=clamp input.dtype=float16", {INFINITY, 1, [32] = 0x1.ff8p-15f}},
+      {"scale.rule=even scale.even_bits=23 scale.inf=clamp", {INFINITY, 1, [32] = 0x1.fffffcp-127f}},
       /* 0.625 * 5 / 1.25 and the like are ties of e2m1, but would not be if computed through 1 / 5 in binary64 */
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=5", {1.5f, .625f, -.625f}},
       {"scale=e4m3 block=1x16 scale.rule=value chain=exact tensor.norm=nv tensor.store=divisor tensor.given=13", {1.5f, .625f, -.625f}},

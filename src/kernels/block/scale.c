@@ -29,11 +29,15 @@ static uint32_t nan_scale_code(const mx_plan *p) {
 /* scale.rule=even: rounds half up to `bits` mantissa bits on the encoding of the input's type, so that subnormals become 0 or the smallest
  * normal. Under a tensor scale the maximum is a real number, which has no subnormals. */
 static double even_round(const mx_plan *p, double amax) {
+  const int dtype = p->spec.input_dtype, emin = dtype == MX_INPUT_DTYPE_FLOAT16 ? -14 : -126;
+  const int all = dtype == MX_INPUT_DTYPE_FLOAT16 ? 10 : dtype == MX_INPUT_DTYPE_BFLOAT16 ? 7 : 23; /* mantissa bits of the encoding */
   const int bits = p->spec.scale_even_bits ? (int)p->spec.scale_even_bits : p->elem->man_bits;
-  const int emin = p->spec.input_dtype == MX_INPUT_DTYPE_FLOAT16 ? -14 : -126;
-  int e = ilogb(amax);
-  if (e < emin && p->spec.tensor_norm == MX_TENSOR_NORM_NONE)
-    return ldexp(amax, -emin) * ldexp(1, bits) >= ldexp(1, bits) - 0.5 ? ldexp(1, emin) : 0;
+  const int e = ilogb(amax);
+  if (p->spec.tensor_norm == MX_TENSOR_NORM_NONE) {
+    /* Nothing is left to round. A clamped Inf is the largest binary32, which has more bits than a shorter type. */
+    if (bits >= all) return e < emin ? 0 : ldexp(1, e);
+    if (e < emin) return ldexp(amax, -emin) * ldexp(1, bits) >= ldexp(1, bits) - 0.5 ? ldexp(1, emin) : 0;
+  }
   const double m = floor(ldexp(amax, bits - e) + 0.5);
   return ldexp(m, e - bits);
 }
