@@ -52,6 +52,9 @@ static const int ways[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_E3M2, MX_ELEM_E2M
 static void early(list *l, size_t block, size_t rows, size_t cols) {
   static const int plain[] = {MX_FAULT_INPUT_RELU,     MX_FAULT_INPUT_ABS, MX_FAULT_INPUT_NEGATE, MX_FAULT_INPUT_BF16,
                               MX_FAULT_INPUT_BF16_CUT, MX_FAULT_INPUT_F16, MX_FAULT_INPUT_SILU};
+  add(l, MX_FAULT_TENSOR_SCALE_DIVISOR, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
+  add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) add_format(l, MX_FAULT_INPUT_FORMAT, ways[i]);
   add(l, MX_FAULT_INPUT_CLIP, 0)->fit = FIT_CODES;
@@ -70,9 +73,6 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
-  add(l, MX_FAULT_TENSOR_SCALE_DIVISOR, 0);
-  add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
-  add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
   for (size_t n = 1; n < rows; n *= 2)
     if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
   for (size_t n = 2; n <= 8; n *= 2) {

@@ -384,13 +384,13 @@ static void explain_moved(hunt *h, const base *b, view *v) {
   free(found);
 }
 
-/* Tries faults of the input, of the rotation and of the tensor's maximum, each of which gives the rest of the search another start. */
-static void explain_early(hunt *h, const base *b, view *plain) {
+/* Tries faults of stages [first, last], of the input up to the tensor scale, each of which gives the rest of the search another start. */
+static void explain_early(hunt *h, const base *b, view *plain, int first, int last) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
   uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->e->until.lack);
   findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
   const mx_sample *s = plain->s;
-  const size_t n = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_TENSOR, &b->spec, plain->rows, s->cols) : 0;
+  const size_t n = o ? mxi_fault_options(o, first, last, &b->spec, plain->rows, s->cols) : 0;
   if (state && found) mxi_view_all_codes(plain);
   for (size_t i = 0; i < n && state && found && !effort_over(h->e); i++) {
     mx_fault f = o[i].fault;
@@ -442,8 +442,8 @@ static void explain_early(hunt *h, const base *b, view *plain) {
 /* ---- passes */
 
 /* How far each pass goes, and over how many bases. */
-typedef enum pass { PASS_PLAIN, PASS_EARLY, PASS_DEEP, PASS_LAYOUT, PASSES } pass;
-static const size_t bases_of_pass[PASSES] = {MOST_BASES, 4, 3, 2};
+typedef enum pass { PASS_PLAIN, PASS_TENSOR, PASS_EARLY, PASS_DEEP, PASS_LAYOUT, PASSES } pass;
+static const size_t bases_of_pass[PASSES] = {MOST_BASES, MOST_BASES, 4, 3, 2};
 
 /* An answer of so many bits, one fault without a constant, is not made better by another base. */
 static const double CHEAP = 20;
@@ -457,8 +457,10 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
     if (how == PASS_PLAIN && at->by_plain == 0 && at->scales > 0) explain_scales_places(h, at);
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
-      if (how == PASS_EARLY)
-        explain_early(h, at, v);
+      if (how == PASS_TENSOR)
+        explain_early(h, at, v, MX_STAGE_TENSOR, MX_STAGE_TENSOR);
+      else if (how == PASS_EARLY)
+        explain_early(h, at, v, MX_STAGE_INPUT, MX_STAGE_TENSOR_AMAX);
       else if (how == PASS_LAYOUT)
         explain_moved(h, at, v);
       else
@@ -546,6 +548,8 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
+  if (!sure(out))
+    search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
