@@ -231,13 +231,11 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
   out->bug = rival;
 }
 
-/* A preset that few know, or a number that was fitted, may give these bytes where a plain fault over a preset that people know gives them too. */
-static void doubt_rare(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
+/* A number that was fitted may give these bytes where a plain fault over a preset that people know gives them too. A preset that gives every byte of an
+ * ordinary tensor is no such number: it stays confirmed. */
+static void doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
   mx_bug rival;
-  for (size_t i = 0; out->preset && i < mx_preset_count(); i++)
-    if (!strcmp(mx_preset_at(i)->name, out->preset) && (mx_preset_at(i)->status == MX_PRESET_STANDARD || mxi_preset_well_known(out->preset)))
-      return;
-  if (!samples[0].codes || (!out->preset && !odd_numbers(&out->spec))) return;
+  if (!samples[0].codes || out->preset || !odd_numbers(&out->spec)) return;
   if (!mxi_plain_rival_of_spec(&rival, &out->spec, samples, n, until)) return;
   out->grade = MX_GRADE_FITS;
   out->bug = rival;
@@ -594,7 +592,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
       out->grade = MX_GRADE_FITS;
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
     if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
-    if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_rare(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

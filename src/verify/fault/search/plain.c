@@ -1,4 +1,4 @@
-/* Finds a plain fault over a preset that people know with the bytes of an answer that few would give: a preset that few know, or a fitted number. */
+/* Finds a plain fault over a preset that people know with the bytes of an answer that few would give: a fitted number. */
 #include <stdlib.h>
 
 #include "verify/fault/search/answers.h"
