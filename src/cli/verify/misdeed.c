@@ -11,8 +11,11 @@ static const char *signal_name(int number) {
   static const struct {
     int number;
     const char *name;
-  } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"}, {SIGABRT, "SIGABRT"},
-               {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}};
+  } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},
+               {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"},
+               {SIGABRT, "SIGABRT"}, {SIGKILL, "SIGKILL"},
+               {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"},
+               {SIGSYS, "SIGSYS"},   {SIGXFSZ, "SIGXFSZ, the limit on a file's size (--file-size) was reached"}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (names[i].number == number) return names[i].name;
   return "another signal";
@@ -30,7 +33,8 @@ void misdeed_words(char *out, size_t size, const plugin_result *got, const char 
   else if (got->end == PLUGIN_FAILED)
     snprintf(out, size, "Your kernel fails on %zu x %zu: it returned %d%s%s.", rows, cols, got->returned, *said ? " and said: " : "", said);
   else if (got->end == PLUGIN_LATE)
-    snprintf(out, size, "Your kernel does not return in time on %zu x %zu.", rows, cols);
+    snprintf(out, size, "Your kernel does not return in time on %zu x %zu%s.", rows, cols,
+             got->signal == SIGXCPU ? ": SIGXCPU, the limit on processor time (--processor-time) was reached" : "");
   else if (got->end == PLUGIN_OUTSIDE)
     snprintf(out, size, "Your kernel writes before or behind %s.", got->what);
   else if (got->end == PLUGIN_EXIT)

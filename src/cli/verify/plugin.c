@@ -95,6 +95,14 @@ static void hold_to(int resource, uint64_t most) {
   setrlimit((__rlimit_resource_t)resource, &limit);
 }
 
+/* The child that runs, 0 if none does: shared with the process above, which ends it where this one cannot. */
+static volatile pid_t *running;
+
+/* Ends the group of the child that its parent could not end. The child gave the page away, so that no kernel says whom to end. */
+static void end_running(void) {
+  if (*running > 1) kill(-*running, SIGKILL);
+}
+
 static void child(const char *path, const mxgold_job *job, crash *c, const plugin_limits *limits) {
   static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}, ours[] = {SIGINT, SIGTERM, SIGHUP};
   static char stack[65536]; /* of its own: the kernel's may be what is full */
@@ -110,6 +118,11 @@ static void child(const char *path, const mxgold_job *job, crash *c, const plugi
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to look at it */
   setpgid(0, 0);                    /* what it starts ends with it */
+  if (running) {
+    *running = getpid(); /* before the kernel can stop who started it */
+    munmap((void *)running, sizeof *running);
+    running = NULL;
+  }
   hold_to(RLIMIT_DATA, limits->memory);
   hold_to(RLIMIT_FSIZE, limits->file);
   hold_to(RLIMIT_CPU, limits->processor_seconds);
@@ -165,16 +178,16 @@ static plugin_end run_child(const char *path, const mxgold_job *job, crash *c, c
   if (pid > 0) setpgid(pid, pid); /* whoever comes first */
   const int in_time = pid > 0 && wait_for(pid, &status, limits->seconds);
   if (pid > 0) kill(-pid, SIGKILL); /* children of its own */
+  if (running) *running = 0;
   const ssize_t n = pid > 0 ? read(ends[0], said, n_said - 1) : 0;
   said[n > 0 ? n : 0] = 0;
   close(ends[0]);
   close(ends[1]);
   if (pid < 0) return PLUGIN_TROUBLE;
   if (!in_time) return PLUGIN_LATE;
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return PLUGIN_LATE;
   if (WIFSIGNALED(status)) {
     *by_signal = WTERMSIG(status);
-    return PLUGIN_SIGNAL;
+    return *by_signal == SIGXCPU ? PLUGIN_LATE : PLUGIN_SIGNAL;
   }
   const int code = WEXITSTATUS(status);
   switch (code) {
@@ -276,42 +289,57 @@ plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t c
   return r;
 }
 
-static volatile sig_atomic_t supervised; /* the process that works */
-
-static void pass_on(int number) {
-  if (supervised > 0) kill((pid_t)supervised, number);
-}
-
 int plugin_supervise(const char *path, int (*work)(void *self), void *self) {
   static const int ours[] = {SIGINT, SIGTERM, SIGHUP};
-  enum { OURS = sizeof ours / sizeof *ours };
-  struct sigaction act = {.sa_handler = pass_on}, was[OURS];
+  enum { OURS = sizeof ours / sizeof *ours, GRACE = 3 }; /* seconds to end in after a signal */
   sigset_t block, before;
-  int status;
-  sigemptyset(&act.sa_mask);
+  int status = 0, told = 0;
+  double when = 0;
+  running = mmap(NULL, sizeof *running, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (running == MAP_FAILED) {
+    running = NULL;
+    return cli_error("test: cannot start a process: %s", strerror(errno));
+  }
   sigemptyset(&block);
-  for (size_t i = 0; i < OURS; i++) sigaddset(&block, ours[i]);
+  sigaddset(&block, SIGCHLD);
+  for (size_t i = 0; i < OURS; i++) {
+    struct sigaction was;
+    if (!sigaction(ours[i], NULL, &was) && was.sa_handler != SIG_IGN) sigaddset(&block, ours[i]);
+  }
   sigprocmask(SIG_BLOCK, &block, &before);
   fflush(NULL);
   const pid_t pid = fork();
   if (!pid) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpgid(0, 0); /* a kernel that signals its parent's group does not reach who waits */
+    setpgid(0, 0);            /* a kernel that signals its parent's group does not reach who waits */
+    signal(SIGTTOU, SIG_IGN); /* a terminal may stop a group that is not its own for what it prints */
     sigprocmask(SIG_SETMASK, &before, NULL);
     const int rc = work(self);
     _exit(fflush(stdout) || ferror(stdout) ? cli_error("standard output: cannot write: %s", strerror(errno)) : rc);
   }
-  if (pid < 0) {
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return cli_error("test: cannot start a process: %s", strerror(errno));
+  const int why = errno;
+  /* Signals stay blocked and are taken here, so that none comes between a look at the process and the wait for it. */
+  while (pid > 0 && !waitpid(pid, &status, WNOHANG | WUNTRACED)) {
+    const int number = sigtimedwait(&block, NULL, &(struct timespec){1, 0});
+    if (number > 0 && number != SIGCHLD) {
+      if (!told) when = progress_clock();
+      kill(pid, told = number);
+    }
+    if (told && progress_clock() - when > GRACE) kill(pid, SIGKILL);
   }
-  supervised = pid;
-  for (size_t i = 0; i < OURS; i++)
-    if (!sigaction(ours[i], NULL, &was[i]) && was[i].sa_handler != SIG_IGN) sigaction(ours[i], &act, NULL);
+  const int stopped = pid > 0 && WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+  if (stopped) { /* nobody would make it go on */
+    kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  }
+  end_running();
+  munmap((void *)running, sizeof *running);
+  running = NULL;
   sigprocmask(SIG_SETMASK, &before, NULL);
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  supervised = 0;
-  for (size_t i = 0; i < OURS; i++) sigaction(ours[i], &was[i], NULL);
+  if (pid < 0) return cli_error("test: cannot start a process: %s", strerror(why));
   if (WIFEXITED(status)) return WEXITSTATUS(status);
+  if (stopped)
+    return cli_error("%s: the process that ran the kernel was stopped by signal %d: does the kernel signal its parent?", path, stopped);
+  if (told) return cli_error("%s: interrupted by signal %d: the process that ran the kernel did not end by itself", path, told);
   return cli_error("%s: the process that ran the kernel was ended by signal %d: does the kernel signal its parent?", path, WTERMSIG(status));
 }

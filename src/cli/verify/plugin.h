@@ -22,7 +22,7 @@ typedef enum plugin_end {
 
 typedef struct plugin_result {
   plugin_end end;
-  int signal;       /* PLUGIN_SIGNAL */
+  int signal;       /* PLUGIN_SIGNAL; SIGXCPU of PLUGIN_LATE if the time of the processor ran out */
   int returned;     /* PLUGIN_FAILED */
   char where[120];  /* of a crash, to follow the signal's name: " at address 0x..., 4 bytes behind the end of codes", or nothing */
   const char *what; /* PLUGIN_OUTSIDE: the buffer */
@@ -42,7 +42,8 @@ typedef struct plugin_limits {
 plugin_result plugin_run(const char *path, const float *x, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
                          const plugin_limits *limits);
 
-/** Run work(self) in a process of its own and return what it returns: a kernel that kills its parent does not take away who tells of it. */
+/** Run work(self) in a process of its own and return what it returns: a kernel that kills or stops its parent does not take away
+ *  who tells of it, and ends what is left. */
 int plugin_supervise(const char *path, int (*work)(void *self), void *self);
 
 #endif
