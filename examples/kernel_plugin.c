@@ -1,7 +1,7 @@
 /* Shows a kernel under test: plain OCP MXFP4, with bugs that can be switched on.
  *
  *   cc -O2 -shared -fPIC -Iinclude examples/kernel_plugin.c -lm -o kernel.so
- *   mxgold test --plugin kernel.so --preset ocp-mxfp4
+ *   mxgold test --plugin ./kernel.so --preset ocp-mxfp4
  *
  * -DBUG_TIES rounds ties away from zero; -DBUG_AMAX takes the largest number of a block for its largest magnitude;
  * -DBUG_BOUNDS writes one block too far; -DBUG_HANG never returns. */

@@ -1,8 +1,8 @@
-/** Defines the C ABI of a kernel under test: `mxgold test --plugin kernel.so` loads a shared object that defines mxgold_quantize.
+/** Defines the C ABI of a kernel under test: `mxgold test --plugin ./kernel.so` loads a shared object that defines mxgold_quantize.
  *
  *  The kernel runs in a child process. Its buffers end at a guard page, so that a read or write past the end faults at that instruction. A
  *  crash, a fault or a kernel that does not return in time is a finding, not a failure of the tool. Unless options say otherwise the child may
- *  take 10 s, 16 GiB of data, 1 GiB per file and an hour of processor time. A kernel that ends its parent process is reported by the process
+ *  take 10 s, 16 GiB of data, 1 GiB per file and an hour of processor time. A kernel that ends or stops its parent process is reported by the process
  *  above that. */
 #ifndef MXGOLD_PLUGIN_H
 #define MXGOLD_PLUGIN_H
