@@ -1,4 +1,4 @@
-/* Tests that failures are not answers: identify, diff, judge and probe run again and again, and each time another allocation fails. The result
+/* Tests that failures are not answers: identify, diff, judge, probe and two suites of gen run again and again, and each time another allocation fails. The result
  * must be MX_ERR_NOMEM, or the answer that there is with enough memory (a cache, for instance, is not necessary), but never another one.
  *
  * The linker redirects every allocation of the program to the functions below (tests/check.mk), but not those of other libraries. A call
@@ -41,27 +41,38 @@ typedef struct question {
   int (*same)(void);
 } question;
 
-/* Lets each stride-th allocation fail by itself, and a few times all from one on. least: how many runs must be refused, or else nothing was
- * tested. */
-static void fail_each(const question *q, const char *name, size_t stride, size_t least) {
+/* Returns the number of allocations that the run with enough memory makes. */
+static size_t ask_with_memory(const question *q, const char *name) {
   mx_error err = {0};
   heap.n = heap.fail = 0;
   ck_assert_msg(q->ask(0, &err) == MX_OK, "%s: %s", name, err.text);
-  const size_t total = heap.n;
+  return heap.n;
+}
+
+/* Lets the allocations from `at` to `last` fail. Returns 1 if the run was refused. */
+static int fail_once(const question *q, const char *name, size_t at, size_t last, size_t total) {
+  mx_error err = {0};
+  heap.n = 0;
+  heap.last = last;
+  heap.fail = at;
+  const mx_status status = q->ask(1, &err);
+  heap.fail = 0;
+  ck_assert_msg(status == MX_OK || status == MX_ERR_NOMEM, "%s: allocation %zu of %zu fails: %s", name, at, total, err.text);
+  ck_assert_msg(status || q->same(), "%s: allocation %zu of %zu%s fails, and the answer is another one", name, at, total,
+                last > at ? " and all after it" : "");
+  return status == MX_ERR_NOMEM;
+}
+
+/* Lets each stride-th allocation fail by itself, and a few times all from one on. least: how many runs must be refused, or else nothing was
+ * tested. */
+static void fail_each(const question *q, const char *name, size_t stride, size_t least) {
+  const size_t total = ask_with_memory(q, name);
   size_t refused = 0, steps = 0;
   if (run_whole()) stride = stride / 16 + 1;
   for (size_t at = 1; at <= total; at += stride)
     for (int rest = 0; rest <= (steps % 8 == 0); rest++) {
-      heap.n = 0;
-      heap.last = rest ? SIZE_MAX : at;
-      heap.fail = at;
-      const mx_status status = q->ask(1, &err);
-      heap.fail = 0;
+      refused += (size_t)fail_once(q, name, at, rest ? SIZE_MAX : at, total);
       steps += rest == 0;
-      refused += status == MX_ERR_NOMEM;
-      ck_assert_msg(status == MX_OK || status == MX_ERR_NOMEM, "%s: allocation %zu of %zu fails: %s", name, at, total, err.text);
-      ck_assert_msg(status || q->same(), "%s: allocation %zu of %zu%s fails, and the answer is another one", name, at, total,
-                    rest ? " and all after it" : "");
     }
   ck_assert_msg(refused >= least, "%s: of %zu allocations that failed only %zu were told", name, steps, refused);
 }
@@ -291,6 +302,56 @@ START_TEST(a_model_is_not_another_without_memory) {
 }
 END_TEST
 
+/* ---- suites of gen */
+
+static struct {
+  int suite;
+  mx_spec spec;
+  mx_cases cases[2];
+} suite;
+
+static mx_status ask_suite(int which, mx_error *err) {
+  mx_cases_free(&suite.cases[which]);
+  return mx_generate(&suite.cases[which], suite.suite, &suite.spec, 0, 0, 1, err);
+}
+
+static int same_cases(void) {
+  const mx_cases *a = &suite.cases[0], *b = &suite.cases[1];
+  return a->n == b->n && a->rows == b->rows && a->ld == b->ld && !memcmp(a->x, b->x, a->n * a->rows * a->ld * sizeof *a->x);
+}
+
+static const question of_suite = {ask_suite, same_cases};
+
+static void suite_free(void) {
+  mx_cases_free(&suite.cases[0]);
+  mx_cases_free(&suite.cases[1]);
+}
+
+/* The rotation needs memory for its signs, and each block for the values that it can hold. */
+START_TEST(ties_are_not_others_without_memory) {
+  suite.suite = MX_SUITE_TIES;
+  ck_assert_int_eq(mx_preset_find(&suite.spec, "ocp-mxfp4", NULL), MX_OK);
+  ck_assert_int_eq(mx_spec_set(&suite.spec, "had.size", "32", NULL), MX_OK);
+  ck_assert_int_eq(mx_spec_set(&suite.spec, "had.sign", "fresh", NULL), MX_OK);
+  const size_t total = ask_with_memory(&of_suite, "ties");
+  for (size_t at = 1; at <= total; at += at + 40 < total ? 61 : 1) ck_assert(fail_once(&of_suite, "ties", at, at, total));
+  suite_free();
+}
+END_TEST
+
+/* The candidates come first, then the bytes that every preset gives of each, then what is added for kernels. */
+START_TEST(the_minimal_suite_is_not_another_without_memory) {
+  suite.suite = MX_SUITE_MINIMAL;
+  const size_t total = ask_with_memory(&of_suite, "minimal");
+  size_t steps = 0, refused = 0;
+  ck_assert_uint_gt(total, 10000);
+  for (size_t at = 1; at <= total; at += at < 2000 ? 83 : at + 20000 < total ? 20011 : at + 150 < total ? total - 150 - at : 9, steps++)
+    refused += (size_t)fail_once(&of_suite, "minimal", at, steps % 8 ? at : SIZE_MAX, total);
+  ck_assert_uint_gt(refused, steps / 2);
+  suite_free();
+}
+END_TEST
+
 /* ---- a training step allocates nothing */
 
 enum { STEPS = 4, SEEN = 8 };
@@ -344,6 +405,8 @@ int main(void) {
   tcase_add_loop_test(c, a_difference_is_not_another_without_memory, 0, 2);
   tcase_add_loop_test(c, a_judgement_is_not_another_without_memory, 0, 3);
   tcase_add_test(c, a_model_is_not_another_without_memory);
+  tcase_add_test(c, ties_are_not_others_without_memory);
+  tcase_add_test(c, the_minimal_suite_is_not_another_without_memory);
   TCase *steps = tcase_create("steps");
   tcase_set_timeout(steps, 120);
   tcase_add_loop_test(steps, steps_allocate_nothing, 0, 14);

@@ -54,7 +54,8 @@ typedef struct mx_cases {
 mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows, size_t cols, uint64_t seed, mx_error *err);
 /** Free the inputs and make *cases empty. */
 void mx_cases_free(mx_cases *cases);
-/** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs. */
+/** Pairs of non-alias presets that give the same bytes on every tensor of suite minimal; at most `room` of them go into pairs.
+ *  SIZE_MAX if memory ran out. */
 size_t mx_minimal_unseparated(const char *pairs[][2], size_t room, const mx_cases *cases);
 
 /** What of cases goes into vectors: all but the values; with MX_VECTORS_INPUTS the lines hold only x, and the other columns of the header name what is asked

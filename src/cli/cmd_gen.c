@@ -108,13 +108,13 @@ static mx_status write_inputs(mx_writer *w, const mx_vectors *v, const mx_cases 
 }
 
 static int write_safetensors(const struct args *a, const mx_spec *spec, const mx_vectors *v, const mx_cases *g) {
-  mx_error err;
+  mx_error err = {0};
   mx_writer *w;
   if (mx_writer_open(&w, a->out, &err)) return cli_fail(&err);
   const mx_status s = a->inputs ? write_inputs(w, v, g, &err) : g->n == 1 ? write_matrix(w, a, spec, v, g, &err) : write_stack(w, v, g, &err);
   if (s) {
     mx_writer_abort(w);
-    return cli_fail(&err);
+    return *err.text ? cli_fail(&err) : cli_error("%s: %s", a->out, mx_status_text(s));
   }
   return mx_writer_commit(w, &err) ? cli_fail(&err) : CLI_FINE;
 }

@@ -97,6 +97,10 @@ static int minimal(const struct args *a) {
   const char *pairs[256][2];
   if (mx_generate(&c, MX_SUITE_MINIMAL, &spec, 0, 0, 0, &err)) return cli_fail(&err);
   const size_t n = mx_minimal_unseparated(pairs, 256, &c);
+  if (n == SIZE_MAX) {
+    mx_cases_free(&c);
+    return cli_error("out of memory");
+  }
   out *o = out_new();
   size_t presets = 0;
   for (size_t i = 0; i < mx_preset_count(); i++) presets += mx_preset_at(i)->alias_of == NULL;

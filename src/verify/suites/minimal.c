@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "mxgold/isa.h"
 #include "verify/suites/gen.h"
 
@@ -16,6 +17,7 @@ typedef struct table {
   const char *names[MAX_PRESETS];
   float *x;       /* [n_tensors][ROWS][COLS] */
   uint64_t *hash; /* [n_tensors][n_presets] */
+  shortage lack;  /* with less memory other tensors would be chosen: then there is no answer */
 } table;
 
 static uint64_t mix(uint64_t h, uint64_t v) {
@@ -24,11 +26,11 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 /* Bytes of a tensor under a spec, NaN scales alike and the codes under them left out; the sizes are part of it. */
-static uint64_t signature(const float *x, const mx_spec *spec) {
+static uint64_t signature(const float *x, const mx_spec *spec, shortage *lack) {
   mx_tensor t;
-  if (mx_tensor_alloc(&t, ROWS, COLS, spec)) return 0;
+  if (noted_status(mx_tensor_alloc(&t, ROWS, COLS, spec), lack)) return 0;
   uint64_t h = mix(mix(mix(1, t.code_stride), t.scale_cols * 8 + t.scale_bytes), (uint64_t)t.has_tensor_scale);
-  if (mx_quantize(&t, x, ROWS, COLS, COLS, spec, &(mx_exec){.n_threads = 1}, NULL))
+  if (noted_status(mx_quantize(&t, x, ROWS, COLS, COLS, spec, &(mx_exec){.n_threads = 1}, NULL), lack))
     h = mix(h, 12345);
   else {
     const mx_format *f = mx_scale_format(spec->scale);
@@ -49,7 +51,7 @@ static uint64_t signature(const float *x, const mx_spec *spec) {
 /* ---- candidates */
 
 static void add(table *t, const float *x, size_t n) {
-  float *more = realloc(t->x, (t->n_tensors + n) * AREA * sizeof *more);
+  float *more = noted(realloc(t->x, (t->n_tensors + n) * AREA * sizeof *more), &t->lack);
   if (!more) return;
   t->x = more;
   memcpy(t->x + t->n_tensors * AREA, x, n * AREA * sizeof *x);
@@ -58,7 +60,7 @@ static void add(table *t, const float *x, size_t n) {
 
 static void add_suite(table *t, int suite, const mx_spec *spec, uint64_t seed, size_t tensors) {
   mx_cases c;
-  if (mx_generate(&c, suite, spec, tensors * ROWS, COLS, seed, NULL)) return;
+  if (noted_status(mx_generate(&c, suite, spec, tensors * ROWS, COLS, seed, NULL), &t->lack)) return;
   if (c.cols == COLS && c.ld == COLS) add(t, c.x, c.rows * c.n / ROWS < tensors ? c.rows * c.n / ROWS : tensors);
   mx_cases_free(&c);
 }
@@ -99,15 +101,15 @@ static void candidates(table *t, uint64_t seed) {
 }
 
 /* Adds tensors that tell no pair of presets apart but that kernels fail on: positions, and the ties of each element format. */
-static size_t witnesses(float *x, uint64_t seed) {
+static size_t witnesses(float *x, uint64_t seed, shortage *lack) {
   static const char *const names[] = {"ocp-mxfp4", "ocp-mxfp8-e4m3", "te-nvfp4", "mxfp4-e4m3"};
   size_t n = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     for (int k = 0; k < 2; k++) {
       mx_spec spec;
       mx_cases c;
-      if (mx_preset_find(&spec, names[i], NULL) || mx_generate(&c, k ? MX_SUITE_TIES : MX_SUITE_LAYOUT, &spec, ROWS, COLS, seed, NULL))
-        continue;
+      if (mx_preset_find(&spec, names[i], NULL)) continue;
+      if (noted_status(mx_generate(&c, k ? MX_SUITE_TIES : MX_SUITE_LAYOUT, &spec, ROWS, COLS, seed, NULL), lack)) continue;
       memcpy(x + n++ * AREA, c.x, AREA * sizeof *x);
       mx_cases_free(&c);
     }
@@ -130,12 +132,13 @@ static void presets_of(table *t) {
 }
 
 static mx_status hash_all(table *t) {
+  if (short_of_memory(&t->lack)) return MX_ERR_NOMEM;
   t->hash = malloc((t->n_tensors * t->n_presets + 1) * sizeof *t->hash);
   if (!t->hash) return MX_ERR_NOMEM;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(mx_thread_count(0))
   for (size_t i = 0; i < t->n_tensors; i++)
-    for (size_t p = 0; p < t->n_presets; p++) t->hash[i * t->n_presets + p] = signature(t->x + i * AREA, &t->specs[p]);
-  return MX_OK;
+    for (size_t p = 0; p < t->n_presets; p++) t->hash[i * t->n_presets + p] = signature(t->x + i * AREA, &t->specs[p], &t->lack);
+  return short_of_memory(&t->lack) ? MX_ERR_NOMEM : MX_OK;
 }
 
 /* Presets that are not yet told apart share a class. Counts the pairs that a tensor's hashes would separate. */
@@ -149,14 +152,13 @@ static size_t parts(const table *t, const uint32_t *group, size_t tensor) {
 
 static void split(const table *t, uint32_t *group, size_t tensor) {
   const uint64_t *h = t->hash + tensor * t->n_presets;
-  uint32_t *next = malloc((t->n_presets + 1) * sizeof *next), n = 0;
-  for (size_t a = 0; next && a < t->n_presets; a++) {
+  uint32_t next[MAX_PRESETS], n = 0;
+  for (size_t a = 0; a < t->n_presets; a++) {
     size_t b = 0;
     while (b < a && (group[b] != group[a] || h[b] != h[a])) b++;
     next[a] = b < a ? next[b] : n++;
   }
-  if (next) memcpy(group, next, t->n_presets * sizeof *next);
-  free(next);
+  memcpy(group, next, t->n_presets * sizeof *next);
 }
 
 mx_status mxi_minimal_cases(mx_cases *out, uint64_t seed) {
@@ -166,7 +168,7 @@ mx_status mxi_minimal_cases(mx_cases *out, uint64_t seed) {
   if (!s) presets_of(t), candidates(t, seed), s = hash_all(t);
   float *x = s ? NULL : malloc((t->n_tensors + WITNESSES) * AREA * sizeof *x);
   size_t n = 0;
-  while (!s && x) {
+  while (x) {
     size_t best = 0, most = 0;
     for (size_t i = 0; i < t->n_tensors; i++) {
       const size_t got = parts(t, group, i);
@@ -176,9 +178,12 @@ mx_status mxi_minimal_cases(mx_cases *out, uint64_t seed) {
     memcpy(x + n++ * AREA, t->x + best * AREA, AREA * sizeof *x);
     split(t, group, best);
   }
-  if (!s && !x) s = MX_ERR_NOMEM;
-  if (!s) n += witnesses(x + n * AREA, seed);
-  if (!s) *out = (mx_cases){n, ROWS, COLS, COLS, x};
+  if (x) n += witnesses(x + n * AREA, seed, &t->lack);
+  if (!x || short_of_memory(&t->lack)) s = s ? s : MX_ERR_NOMEM;
+  if (s)
+    free(x);
+  else
+    *out = (mx_cases){n, ROWS, COLS, COLS, x};
   if (t) free(t->x), free(t->hash);
   free(t);
   free(group);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shortage.h"
 #include "verify/suites/gen.h"
 
 enum { MAX_CODES = 256 };
@@ -13,7 +14,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Non-negative values of the grid under the scale that a block of the given amax gets beside a tensor amax; 0 if there is none. */
-static size_t grid_of(float out[MAX_CODES], const mx_spec *spec, float amax, float tensor_amax) {
+static size_t grid_of(float out[MAX_CODES], const mx_spec *spec, float amax, float tensor_amax, shortage *lack) {
   mx_spec s = *spec;
   s.block_rows = 0;
   s.block_cols = 2;
@@ -25,10 +26,10 @@ static size_t grid_of(float out[MAX_CODES], const mx_spec *spec, float amax, flo
   const float x[4] = {amax, 0, tensor_amax, 0};
   mx_tensor t, all;
   size_t n = 0;
-  if (f->kind == MX_KIND_NONE || f->bits > 8 || mx_tensor_alloc(&t, 2, 2, &s)) return 0;
-  if (!mx_quantize(&t, x, 2, 2, 2, &s, &(mx_exec){.n_threads = 1}, NULL)) {
+  if (f->kind == MX_KIND_NONE || f->bits > 8 || noted_status(mx_tensor_alloc(&t, 2, 2, &s), lack)) return 0;
+  if (!noted_status(mx_quantize(&t, x, 2, 2, 2, &s, &(mx_exec){.n_threads = 1}, NULL), lack)) {
     s.block_cols = MAX_CODES;
-    if (!mx_tensor_alloc(&all, 1, MAX_CODES, &s)) {
+    if (!noted_status(mx_tensor_alloc(&all, 1, MAX_CODES, &s), lack)) {
       for (unsigned c = 0; c < 1u << f->bits; c++) {
         if (f->bits == 4)
           all.codes[c / 2] |= (uint8_t)(c << (c % 2 * 4));
@@ -38,7 +39,7 @@ static size_t grid_of(float out[MAX_CODES], const mx_spec *spec, float amax, flo
       memcpy(all.scales, t.scales, t.scale_bytes);
       all.tensor_scale = t.tensor_scale;
       float values[MAX_CODES];
-      if (!mx_dequantize(values, MAX_CODES, &all, &s, &(mx_exec){.n_threads = 1}))
+      if (!noted_status(mx_dequantize(values, MAX_CODES, &all, &s, &(mx_exec){.n_threads = 1}), lack))
         for (unsigned c = 0; c < 1u << f->bits; c++)
           if (isfinite(values[c]) && !signbit(values[c])) out[n++] = values[c];
       mx_tensor_free(&all);
@@ -50,11 +51,11 @@ static size_t grid_of(float out[MAX_CODES], const mx_spec *spec, float amax, flo
 }
 
 /* Ties in the rotated domain: rotate back (H is its own inverse up to rounding; the signs come last). */
-static void unrotate(gen *g) {
+static void unrotate(gen *g, shortage *lack) {
   const mx_spec *s = g->spec;
   if (!s->had_size) return;
   mx_hadamard(g->x, g->ld, g->x, g->rows, g->cols, g->ld, s->had_size, MX_HAD_SIGN_NONE, NULL, 0);
-  float *sign = malloc((g->cols + 1) * sizeof *sign); /* what the rule's signs do to a row: H H S e = S e */
+  float *sign = noted(malloc((g->cols + 1) * sizeof *sign), lack); /* what the rule's signs do to a row: H H S e = S e */
   if (!sign) return;
   for (size_t c = 0; c < g->cols; c++) sign[c] = 1;
   mx_hadamard(sign, g->cols, sign, 1, g->cols, g->cols, s->had_size, s->had_sign, s->had_signs, s->seed);
@@ -68,12 +69,13 @@ static void unrotate(gen *g) {
 mx_status mxi_gen_ties(gen *g) {
   const float tensor_amax = 448;
   const size_t br = g->block_rows, bc = g->block_cols;
+  shortage lack = {0};
   for (size_t r0 = 0; r0 < g->rows; r0 += br)
     for (size_t c0 = 0; c0 < g->cols; c0 += bc) {
       const int exponent = (int)mxi_gen_below(g, 16) - 8; /* drawn first: in one call the order would be the compiler's */
       float grid[MAX_CODES], amax = ldexpf(1 + (float)mxi_gen_below(g, 1u << 20) * 0x1p-20f, exponent);
       if (r0 == 0 && c0 == 0) amax = tensor_amax;
-      const size_t n = grid_of(grid, g->spec, amax, tensor_amax);
+      const size_t n = grid_of(grid, g->spec, amax, tensor_amax, &lack);
       const size_t h = g->rows - r0 < br ? g->rows - r0 : br, w = g->cols - c0 < bc ? g->cols - c0 : bc;
       const uint32_t top = mxi_gen_below(g, (uint32_t)(h * w));
       size_t usable = 1; /* midpoints below amax */
@@ -87,6 +89,6 @@ mx_status mxi_gen_ties(gen *g) {
         g->x[(r0 + i / w) * g->ld + c0 + i % w] = bits >> 31 ? -v : v;
       }
     }
-  unrotate(g);
-  return MX_OK;
+  unrotate(g, &lack);
+  return short_of_memory(&lack) ? MX_ERR_NOMEM : MX_OK;
 }
