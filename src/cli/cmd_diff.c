@@ -216,7 +216,7 @@ static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec 
     const char *expected = preset_of_spec(spec);
     if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1, .n_threads = threads}, NULL) &&
         (!expected || !answer_beside(&id, &all, spec, expected, threads)))
-      verdict_sentence(words, size, &id);
+      if (verdict_sentence(words, size, &id)) *words = 0;
   }
   free(wide);
   free(codes);

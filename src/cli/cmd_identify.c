@@ -88,10 +88,13 @@ static verdict_more more_of(const answer *w) {
 static int print_text(const answer *w) {
   const mx_identity *id = &w->id;
   const verdict_more more = more_of(w);
-  out *o = out_new();
-  char text[4096], sentence[4096];
+  char text[4096], sentence[4096], *lines[VERDICT_SUITES], none[2048];
   mx_spec_print(text, sizeof text, &id->spec, 0);
-  verdict_with(sentence, sizeof sentence, id, &more);
+  rival other;
+  if (verdict_with(sentence, sizeof sentence, id, &more) || rival_of(&other, id)) return cli_error("out of memory");
+  const size_t n_lines = verdict_gen(lines, none, sizeof none, id);
+  if (n_lines == SIZE_MAX) return cli_error("out of memory");
+  out *o = out_new();
   const int reproduces = verdict_reproduces(id) && !verdict_is_withdrawn(&more) && !w->how.row_scales;
   if (w->plugin) out_text(o, "plugin", w->plugin);
   out_answer(o, "exact", id->exact);
@@ -114,21 +117,18 @@ static int print_text(const answer *w) {
   for (size_t i = 0; mx_key_name(i); i++)
     if (id->undecided >> i & 1 && n < sizeof list) n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? " " : "", mx_key_name(i));
   out_text(o, "not decided by these data", n ? list : "none");
-  char *lines[VERDICT_SUITES], none[2048];
-  const size_t n_lines = verdict_gen(lines, none, sizeof none, id);
   for (size_t i = 0; i < n_lines; i++) {
     out_text(o, i ? "and by" : "decided by", lines[i]);
     free(lines[i]);
   }
   if (*none) out_text(o, "no effect beside the rest", none);
-  char *options_[VERDICT_OPTIONS];
-  const size_t n_options = verdict_options(options_, id);
+  verdict_option chosen[VERDICT_OPTIONS];
+  const size_t n_options = verdict_options(chosen, id);
   n = 0;
   *text = 0;
   for (size_t i = 0; i < n_options; i++) {
-    const char *quote = strpbrk(options_[i], " <") ? "'" : "";
-    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s%s%s", quote, options_[i], quote);
-    free(options_[i]);
+    const char *quote = strpbrk(chosen[i].text, " <") ? "'" : "";
+    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s%s%s", quote, chosen[i].text, quote);
   }
   char command[4200];
   snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, more.turned ? " --transpose" : "");
@@ -139,8 +139,6 @@ static int print_text(const answer *w) {
     mx_fault_print(fault, sizeof fault, &id->bug.fault[i]);
     out_text(o, i ? "and fault" : "fault", fault);
   }
-  rival other;
-  rival_of(&other, id);
   if (other.preset) out_text(o, "not told from preset", other.preset);
   if (other.preset) out_text(o, "with fault", other.fault);
   if (*other.gen) out_text(o, "told by", other.gen);

@@ -103,7 +103,8 @@ static void explain(verdict *v, const mx_tensor *t, const mx_spec *spec, const f
                          .has_tensor_scale = t->has_tensor_scale,
                          .tensor_scale = t->tensor_scale};
     mx_identity id;
-    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1}, NULL)) verdict_sentence(v->said, sizeof v->said, &id);
+    if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1}, NULL) && verdict_sentence(v->said, sizeof v->said, &id))
+      *v->said = 0;
   }
   free(wide);
   free(codes);

@@ -1,4 +1,4 @@
-# Tests that a failed allocation inside identify or diff ends the run with one line and exit status 2, or changes nothing: it never passes for an answer.
+# Tests that a failed allocation inside identify, diff or gen ends the run with one line and exit status 2, or changes nothing: it never passes for an answer.
 : "${scratch:?run by tests/run-cli.sh}"
 case $mxgold in
 *asan* | *tsan*) return ;; # have an allocator of their own
@@ -26,4 +26,6 @@ answers() {
   [ $said -gt 1 ] || fail "no allocation failed: $*"
 }
 answers "$mxgold" identify --quick --threads 1 --input in.safetensors:input --output q.safetensors
+answers "$mxgold" identify --threads 1 --input in.safetensors:input --output q.safetensors
+answers "$mxgold" gen minimal --preset nvfp4
 answers "$mxgold" diff q.safetensors p.safetensors

@@ -12,7 +12,8 @@ typedef struct rival {
   char gen[128]; /* the mxgold gen command of inputs on which the two differ; "": none of the suites tells them apart */
 } rival;
 
-/** The explanation that is nearly as likely as the answer and gives other bytes of other data. Runs both on some suites. Threads: reentrant. */
-void rival_of(rival *out, const mx_identity *id);
+/** The explanation that is nearly as likely as the answer and gives other bytes of other data. Runs both on some suites.
+ *  Returns MX_OK or MX_ERR_NOMEM. Threads: reentrant. */
+mx_status rival_of(rival *out, const mx_identity *id);
 
 #endif

@@ -23,7 +23,7 @@ static void value_in(char *out, size_t size, const char *text, const char *key) 
 }
 
 /* Keys in which spec differs from base, as K=V strings. */
-static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_spec *spec) {
+static size_t changes(verdict_option out[VERDICT_OPTIONS], const mx_spec *base, const mx_spec *spec) {
   char a[TEXT], b[TEXT], x[VALUE], y[VALUE];
   size_t n = 0;
   int norm = 0, chain = 0;
@@ -36,38 +36,34 @@ static size_t changes(char *out[VERDICT_OPTIONS], const mx_spec *base, const mx_
     if (!strcmp(x, y) || (!strcmp(key, "had.signs") && !memcmp(base->had_signs, spec->had_signs, sizeof spec->had_signs))) continue;
     norm |= !strcmp(key, "tensor.norm");
     chain |= !strcmp(key, "chain");
-    if (asprintf(&out[n], "%s=%s", key, y) >= 0) n++;
+    snprintf(out[n++].text, sizeof out->text, "%s=%s", key, y);
   }
   if (norm && !chain) { /* tensor.norm=nv alone would name a chain */
     value_in(y, sizeof y, b, "chain");
-    if (asprintf(&out[n], "chain=%s", y) >= 0) n++;
+    snprintf(out[n++].text, sizeof out->text, "chain=%s", y);
   }
   return n;
 }
 
-size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id) {
+static void put(verdict_option out[VERDICT_OPTIONS], size_t *n, const char *option, const char *value) {
+  if (*n + 2 > VERDICT_OPTIONS) return;
+  snprintf(out[(*n)++].text, sizeof out->text, "%s", option);
+  snprintf(out[(*n)++].text, sizeof out->text, "%s", value);
+}
+
+size_t verdict_options(verdict_option out[VERDICT_OPTIONS], const mx_identity *id) {
   mx_spec base = {0};
   const int faulty = id->bug.n_faults && !id->exact;
   const char *preset = faulty ? id->bug.preset : id->preset ? id->preset : id->nearest;
   size_t n = 0;
-  if (preset && !mx_preset_find(&base, preset, NULL)) {
-    out[n++] = strdup("--preset");
-    out[n++] = strdup(preset);
-  }
-  char *set[VERDICT_OPTIONS];
+  if (preset && !mx_preset_find(&base, preset, NULL)) put(out, &n, "--preset", preset);
+  verdict_option set[VERDICT_OPTIONS];
   const size_t m = changes(set, &base, faulty ? &id->bug.spec : &id->spec);
-  for (size_t i = 0; i < m; i++) {
-    if (n + 2 < VERDICT_OPTIONS) {
-      out[n++] = strdup("--set");
-      out[n++] = set[i];
-    } else
-      free(set[i]);
-  }
-  for (size_t i = 0; faulty && i < id->bug.n_faults && n + 2 < VERDICT_OPTIONS; i++) {
+  for (size_t i = 0; i < m; i++) put(out, &n, "--set", set[i].text);
+  for (size_t i = 0; faulty && i < id->bug.n_faults; i++) {
     char text[MX_FAULT_TEXT];
     mx_fault_print(text, sizeof text, &id->bug.fault[i]);
-    out[n++] = strdup("--fault");
-    out[n++] = strdup(text);
+    put(out, &n, "--fault", text);
   }
   return n;
 }
@@ -128,20 +124,20 @@ static size_t bug_words(char *out, size_t size, const mx_bug *b) {
 
 static void sentence(char *out, size_t size, const mx_identity *id);
 
-void verdict_sentence(char *out, size_t size, const mx_identity *id) {
+mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
   sentence(out, size, id);
   rival other;
-  rival_of(&other, id);
+  const mx_status status = rival_of(&other, id);
   size_t n = strlen(out);
   if (other.preset && n < size)
     n += (size_t)snprintf(out + n, size - n, " But these data do not decide it: %s gives the same bytes where it %s%s%s.", other.preset,
                           other.words, *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
   else if (id->grade == MX_GRADE_FITS && !id->exact && n < size)
     n += (size_t)snprintf(out + n, size - n, " But too few bytes of these data speak for it.");
-  if (n >= size) return;
-  if (id->blank)
+  if (n < size && id->blank)
     snprintf(out + n, size - n,
              " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
+  return status;
 }
 
 static void sentence(char *out, size_t size, const mx_identity *id) {
@@ -193,20 +189,19 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     n = (size_t)snprintf(
         out, size, id->exact ? "Every byte is explained: your kernel does what %s does" : "No spec gives every byte; the nearest is %s", name);
   mx_spec base = {0};
-  char *set[VERDICT_OPTIONS];
+  verdict_option set[VERDICT_OPTIONS];
   if (id->nearest) mx_preset_find(&base, id->nearest, NULL);
   const size_t m = changes(set, &base, &id->spec);
   if ((m || !(zeros_alone || tensor_alone)) && n < size) n += (size_t)snprintf(out + n, size - n, ", ");
   if (m && n < size) n += (size_t)snprintf(out + n, size - n, "except that ");
   for (size_t i = 0; i < m; i++) {
-    char *equals = strchr(set[i], '=');
+    char *key = set[i].text, *equals = strchr(key, '=');
     *equals = 0;
-    const char *doc = meaning(set[i], equals + 1);
+    const char *doc = meaning(key, equals + 1);
     if (n < size && i < 6)
-      n += (size_t)snprintf(out + n, size - n, "%s%s %s %s%s%.*s%s%s", i ? "; " : "", set[i], is_open(id, set[i]) ? "may be" : "is", equals + 1,
+      n += (size_t)snprintf(out + n, size - n, "%s%s %s %s%s%.*s%s%s", i ? "; " : "", key, is_open(id, key) ? "may be" : "is", equals + 1,
                             *doc ? " (" : "", (int)strcspn(doc, ";"), doc, *doc ? ")" : "",
-                            is_open(id, set[i]) ? ", which these data do not decide" : "");
-    free(set[i]);
+                            is_open(id, key) ? ", which these data do not decide" : "");
   }
   if (!m && !zeros_alone && !tensor_alone && n < size)
     n += (size_t)snprintf(out + n, size - n, "%s", id->exact ? "and nothing else" : "and no key explains more");
@@ -245,7 +240,7 @@ static void place(char *out, size_t size, const held *h) {
   snprintf(out, size, ", the first in%s%s row %zu, column %zu", *h->suite ? " " : "", *h->suite ? h->suite : "", u->row, u->col);
 }
 
-void verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more) {
+mx_status verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more) {
   const held *h = more->held;
   char where[300];
   if (h && h->on && !h->holds) {
@@ -255,47 +250,55 @@ void verdict_with(char *out, size_t size, const mx_identity *id, const verdict_m
              "What gives every byte of the first launch does not hold on %s: %" PRIu64 " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64
              " scales differ there%s%s. So it is no answer.",
              h->on, u->codes, u->n_codes, u->scales, u->n_scales, u->tensor_scales ? ", and the tensor scale" : "", where);
-    return;
+    return MX_OK;
   }
-  verdict_sentence(out, size, id);
+  const mx_status status = verdict_sentence(out, size, id);
   const size_t n = strlen(out);
   if (h && h->on && n < size)
     snprintf(out + n, size - n, " That gives every byte of %s too.%s", h->on,
              h->ordinary ? " But NaN, infinities, zeros or subnormal numbers it does not explain." : "");
+  return status;
 }
 
 static void append(char *out, size_t size, const char *text) {
-  const size_t n = strlen(out);
-  snprintf(out + n, size - n, "%s%s", *out ? " " : "", text);
+  size_t n = strlen(out);
+  if (n && n + 1 < size) out[n++] = ' ';
+  while (*text && n + 1 < size) out[n++] = *text++;
+  out[n] = 0;
 }
 
 size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id) {
   int suite_of[MX_MAX_KEYS];
   size_t n = 0;
   *no_effect = 0;
-  if (!id->undecided || mx_deciding_suites(suite_of, &id->spec, id->undecided)) return 0;
-  char *options[VERDICT_OPTIONS], given[TEXT] = "";
+  if (!id->undecided) return 0;
+  if (mx_deciding_suites(suite_of, &id->spec, id->undecided)) return SIZE_MAX;
+  verdict_option options[VERDICT_OPTIONS];
+  char given[TEXT] = "";
   const size_t n_options = verdict_options(options, id);
-  for (size_t i = 0; i < n_options; i++) {
-    append(given, sizeof given, options[i]);
-    free(options[i]);
-  }
+  for (size_t i = 0; i < n_options; i++) append(given, sizeof given, options[i].text);
   for (int suite = 0; suite < MX_SUITE_COUNT && n < VERDICT_SUITES; suite++) {
     char keys[TEXT] = "";
     for (size_t i = 0; mx_key_name(i); i++)
       if (id->undecided >> i & 1 && suite_of[i] == suite) append(keys, sizeof keys, mx_key_name(i));
     const char *name = mx_suite_name(suite), *blank = *given ? " " : "";
-    if (*keys && asprintf(&lines[n], "mxgold gen %s%s%s -o %s.safetensors: %s", name, blank, given, name, keys) >= 0) n++;
+    if (!*keys) continue;
+    if (asprintf(&lines[n], "mxgold gen %s%s%s -o %s.safetensors: %s", name, blank, given, name, keys) < 0) {
+      while (n) free(lines[--n]);
+      return SIZE_MAX;
+    }
+    n++;
   }
   for (size_t i = 0; mx_key_name(i); i++)
     if (id->undecided >> i & 1 && suite_of[i] < 0) append(no_effect, size, mx_key_name(i));
   return n;
 }
 
-/* {"gen": [command, ...], "no_effect": [key, ...]} */
+/* {"gen": [command, ...], "no_effect": [key, ...]}; NULL if memory ran out */
 static json_t *decide_json(const mx_identity *id) {
   char *lines[VERDICT_SUITES], none[TEXT];
   const size_t n = verdict_gen(lines, none, sizeof none, id);
+  if (n == SIZE_MAX) return NULL;
   json_t *gen = json_array(), *keys = json_array();
   for (size_t i = 0; i < n; i++) {
     char *colon = strstr(lines[i], ".safetensors: ");
@@ -366,13 +369,10 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
     json_object_set_new(spec, mx_key_name(i), json_string(value));
     if (id->undecided >> i & 1) json_array_append_new(undecided, json_string(mx_key_name(i)));
   }
-  char *options[VERDICT_OPTIONS];
+  verdict_option options[VERDICT_OPTIONS];
   const size_t n = verdict_options(options, id);
   const int withdrawn = verdict_is_withdrawn(more), reproduces = verdict_reproduces(id) && !withdrawn && !more->row_scales;
-  for (size_t i = 0; i < n; i++) {
-    if (reproduces) json_array_append_new(reproduce, json_string(options[i]));
-    free(options[i]);
-  }
+  for (size_t i = 0; i < n && reproduces; i++) json_array_append_new(reproduce, json_string(options[i].text));
   if (more->turned && reproduces) json_array_append_new(reproduce, json_string("--transpose"));
   json_object_set_new(root, "schema_version", json_integer(VERDICT_SCHEMA));
   if (more->plugin) json_object_set_new(root, "plugin", json_string(more->plugin));
@@ -390,13 +390,15 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   set_count(root, "tensor_scales_differ", id->tensor_scales_differ);
   json_object_set_new(root, "undecided", undecided);
   json_object_set_new(root, "complete", json_boolean(id->complete));
-  json_object_set_new(root, "decide", decide_json(id));
+  json_t *decide = decide_json(id);
+  int failed = !decide;
+  json_object_set_new(root, "decide", decide);
   if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
   if (id->zero_signs_differ) set_count(root, "zero_signs", id->zero_signs_differ);
   if (id->blank) json_object_set_new(root, "blank_input", json_true());
   json_object_set_new(root, "bug", id->bug.name ? bug_json(&id->bug) : json_null());
   rival other;
-  rival_of(&other, id);
+  failed |= rival_of(&other, id) != MX_OK;
   if (other.preset)
     json_object_set_new(root, "rival",
                         json_pack("{s:s,s:s,s:s,s:s}", "preset", other.preset, "fault", other.fault, "text", other.words, "gen", other.gen));
@@ -411,9 +413,9 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   if (more->turned) json_object_set_new(root, "input_transposed", json_true());
   if (more->row_scales) json_object_set_new(root, "row_tensor_scales", json_true());
   char sentence[4096];
-  verdict_with(sentence, sizeof sentence, id, more);
+  failed |= verdict_with(sentence, sizeof sentence, id, more) != MX_OK;
   json_object_set_new(root, "verdict", json_string(sentence));
-  char *out = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+  char *out = failed ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
   json_decref(root);
   return out;
 }

@@ -6,17 +6,20 @@
 #include "mxgold/mxgold.h"
 
 enum { VERDICT_OPTIONS = 128 };
+typedef struct verdict_option {
+  char text[MX_FAULT_TEXT];
+} verdict_option;
 
-/** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Strings are malloc'ed; returns how many. */
-size_t verdict_options(char *out[VERDICT_OPTIONS], const mx_identity *id);
+/** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Returns how many. */
+size_t verdict_options(verdict_option out[VERDICT_OPTIONS], const mx_identity *id);
 /** "confirmed", "fits" or "none". */
 const char *verdict_grade(const mx_identity *id);
 /** Is there a command that gives every byte again, or nearly? Not where a bug has no words that run, nor where more than one byte in 20 stays wrong. */
 int verdict_reproduces(const mx_identity *id);
-/** One or two sentences, at most size bytes. */
-void verdict_sentence(char *out, size_t size, const mx_identity *id);
+/** One or two sentences, at most size bytes. Returns MX_OK or MX_ERR_NOMEM. */
+mx_status verdict_sentence(char *out, size_t size, const mx_identity *id);
 /** The mxgold gen command of the vectors that decide undecided keys: one line a suite, "mxgold gen SUITE ... -o FILE: key key", malloc'ed, returns
- *  how many. no_effect (size bytes) gets the keys that nothing decides. */
+ *  how many, or SIZE_MAX if memory ran out. no_effect (size bytes) gets the keys that nothing decides. */
 enum { VERDICT_SUITES = 8 };
 size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, const mx_identity *id);
 /** What is said beside an identity; the zero struct: nothing. */
@@ -31,7 +34,7 @@ typedef struct verdict_more {
 /** Did another launch speak against what was found, so that there is no answer? */
 int verdict_is_withdrawn(const verdict_more *more);
 /** verdict_sentence() with what another launch says of it. */
-void verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more);
+mx_status verdict_with(char *out, size_t size, const mx_identity *id, const verdict_more *more);
 /** The JSON object of `identify --json`, malloc'ed; NULL if memory ran out. */
 char *verdict_json(const mx_identity *id, const verdict_more *more);
 
