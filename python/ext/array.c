@@ -21,10 +21,13 @@ static void read_format(mxp_array *a, const char *format) {
   if (*f == '@' || *f == '=' || *f == '<') f++;
   a->kind = MXP_OTHER;
   a->dtype = "of records or another kind";
-  if (*f == 'Z') f++; /* complex */
+  if (*f == 'Z') { /* complex: the letter of its parts follows */
+    a->dtype = f[1] == 'f' ? "complex64" : f[1] == 'd' ? "complex128" : "clongdouble";
+    return;
+  }
   for (size_t i = 0; *f && !f[1] && i < sizeof rows / sizeof rows[0]; i++)
     if (*f == rows[i].letter) {
-      a->kind = f != format && f[-1] == 'Z' ? MXP_OTHER : rows[i].kind;
+      a->kind = rows[i].kind;
       a->dtype = rows[i].name;
       return;
     }

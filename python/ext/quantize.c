@@ -42,6 +42,7 @@ static PyObject *quantized(mxp_state *state, made *m, PyObject *spec, PyObject *
   PyObject *parts[3], *out = NULL;
   mxp_parts_end(parts, &m->parts, failed);
   for (int i = 0; i < 3 && like && !PyErr_Occurred(); i++) parts[i] = mxp_like(state, parts[i], like);
+  failed = failed || PyErr_Occurred(); /* `like` may have been refused: nothing is made while an exception is set */
   PyObject *type = failed ? NULL : PyUnicode_InternFromString(dtype);
   PyObject *scale = failed ? NULL : m->t.has_tensor_scale ? mxp_scalar(state, m->t.tensor_scale) : Py_NewRef(Py_None);
   if (parts[0] && parts[1] && type && scale && shape && !PyErr_Occurred())
@@ -274,10 +275,10 @@ end:
   return out;
 }
 
-/* hadamard(x, size, sign, signs, seed): rows rotated in tiles along the last axis. */
+/* hadamard(x, size, sign, signs, seed, like): rows rotated in tiles along the last axis. */
 static PyObject *hadamard(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keywords) {
-  enum { X, SIZE, SIGN, SIGNS, SEED, COUNT };
-  static const char *const names[] = {"x", "size", "sign", "signs", "seed", NULL};
+  enum { X, SIZE, SIGN, SIGNS, SEED, LIKE, COUNT };
+  static const char *const names[] = {"x", "size", "sign", "signs", "seed", "like", NULL};
   PyObject *a[COUNT], *out = NULL;
   mxp_state *state = mxp_state_of(module);
   mxp_array x = {0};
@@ -308,7 +309,7 @@ static PyObject *hadamard(PyObject *module, PyObject *const *args, Py_ssize_t n_
   MXP_WORK_END
   if (status) mxp_raise(status, "x", mx_status_text(status));
 end:
-  out = mxp_result_end(&values, status != MX_OK);
+  out = mxp_like(state, mxp_result_end(&values, status != MX_OK), a[LIKE]);
   mxp_array_release(&x);
   return out;
 }
@@ -452,7 +453,8 @@ PyMethodDef mxp_quantize_methods[] = {
         "'elem.round=sr'.\n"
         "seed: of stochastic rounding. given_tensor_scale: a calibrated tensor scale in the preset's stored convention, instead of max|x|.\n"
         "bits: uint32, one an element, random integers for sr.source=given. transpose: quantise the transpose of x seen as a matrix.\n"
-        "threads: 0 for all processors; no byte depends on it. like: an array whose library the results are made for; NumPy by default.\n\n"
+        "threads: 0 for all processors; no byte depends on it. like: an array, a module or a name whose library the results are "
+        "made for; NumPy by default.\n\n"
         "Returns a Quantized. Raises SpecError, ShapeError, DataError (a NaN that the spec refuses: .index), DtypeError.\n"
         "The GIL is released. float32 rows are read in place, whatever their stride.\n\n"
         ">>> import numpy as np, mxgold\n"
@@ -463,11 +465,11 @@ PyMethodDef mxp_quantize_methods[] = {
         "array([ 0, 33, 34, 67], dtype=uint8)"),
     MXP_ROW("dequantize", dequantize, "dequantize(q, dtype, threads)"),
     MXP_ROW("hadamard", hadamard,
-            "hadamard(x, size=16, *, sign=None, signs=None, seed=None)\n--\n\n"
+            "hadamard(x, size=16, *, sign=None, signs=None, seed=None, like=None)\n--\n\n"
             "Rotate each row in tiles of `size` along the last axis, as a spec with had.size does before it quantises.\n\n"
             "x: float32, float16 or bfloat16 [..., K]. size: a power of two from 2 to 1024. sign: a choice of had.sign ('none', 'fixed', "
             "'fresh').\n"
-            "signs: digits 0 and 1, one an element of a tile, 1 negates. seed: of fresh signs.\n"
+            "signs: digits 0 and 1, one an element of a tile, 1 negates. seed: of fresh signs. like: as quantize().\n"
             "Returns float32 in the shape of x. Without signs the rotation is its own inverse, up to rounding."),
     {"unpack_codes", unpack_codes, METH_O, "unpack_codes(q): one code an element"},
     MXP_ROW("pack_codes", pack_codes, "pack_codes(codes, spec): as quantize() packs them"),

@@ -9,6 +9,13 @@ from typing import Any
 from ._errors import Error, ShapeError
 
 
+def _wrong(argument: str, text: str) -> Error:
+    """An error that knows its argument, so that nobody names another."""
+    error = Error(f"{argument}: {text}")
+    error.argument = argument
+    return error
+
+
 def _refused(argument: str, value: Any, wanted: str) -> TypeError:
     return TypeError(f"{argument}: expected {wanted}, not {type(value).__name__}")
 
@@ -20,7 +27,7 @@ def integer(value: Any, argument: str, low: int = 0, high: int = 2**64 - 1) -> i
     except Exception:  # whatever the object's own method raises
         raise _refused(argument, value, "an int") from None
     if not low <= n <= high:
-        raise Error(f"{argument}: {n}, expected an int from {low} to {high}")
+        raise _wrong(argument, f"{n}, expected an int from {low} to {high}")
     return n
 
 
@@ -38,7 +45,7 @@ def positive(value: Any, argument: str) -> float:
     """A number of seconds and the like: more than 0."""
     found = number(value, argument)
     if not found > 0:
-        raise Error(f"{argument}: {found:g}, expected more than 0")
+        raise _wrong(argument, f"{found:g}, expected more than 0")
     return found
 
 
@@ -53,13 +60,13 @@ def text(value: Any, argument: str) -> str:
     if not isinstance(value, str):
         raise _refused(argument, value, "a str")
     if "\0" in value or (not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)):
-        raise Error(f"{argument}: {value!r}, expected text that a shell can hold")
+        raise _wrong(argument, f"{value!r}, expected text that a shell can hold")
     return value
 
 
 def choice(value: Any, argument: str, choices: tuple[str, ...]) -> str:
     if text(value, argument) not in choices:
-        raise Error(f"{argument}: {value!r}, expected {' or '.join(repr(c) for c in choices)}")
+        raise _wrong(argument, f"{value!r}, expected {' or '.join(repr(c) for c in choices)}")
     return str(value)
 
 
@@ -88,5 +95,5 @@ def path(value: Any, argument: str = "path") -> str:
     except Exception:
         raise _refused(argument, value, "a file's name") from None
     if len(os.fsencode(name)) > 4095:
-        raise Error(f"{argument}: a name of {len(name)} characters, expected at most 4095")
+        raise _wrong(argument, f"a name of {len(name)} characters, expected at most 4095")
     return text(name, argument) if "\0" in name else name

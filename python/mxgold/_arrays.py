@@ -6,8 +6,9 @@ device, JAX's bfloat16, objects that have an __array_interface__ alone.
 
 from __future__ import annotations
 
+import importlib
 import logging
-import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -125,22 +126,21 @@ def as_like(array: Any, like: Any) -> Any:
     """A NumPy array as the library of `like` has it: an array, a module, or a name ('torch', 'jax', 'cupy', 'numpy')."""
     if array is None or not isinstance(array, (np.ndarray, np.generic)):
         return array
-    root = like if isinstance(like, str) else like.__name__.partition(".")[0] if hasattr(like, "__spec__") and hasattr(like, "__name__") else _root(like)
-    if root == "torch":
-        import torch
-
-        if array.dtype.name == "bfloat16":
-            tensor = torch.from_numpy(np.asarray(array).view(np.uint16)).view(torch.bfloat16)
-        else:
-            tensor = torch.from_numpy(np.asarray(array))
-        device = getattr(like, "device", None)
-        return tensor if device is None else tensor.to(device)
-    if root in ("jax", "jaxlib"):
-        import jax.numpy as jnp
-
-        return jnp.asarray(array)
-    if root == "cupy":
-        return sys.modules["cupy"].asarray(array)
+    root = (like if isinstance(like, str) else like.__name__ if isinstance(like, ModuleType) else type(like).__module__).partition(".")[0]
     if root in ("numpy", "ml_dtypes"):
         return array
-    raise DtypeError(f"like: {root}, expected an array of NumPy, PyTorch, JAX or CuPy, or one of these names")
+    library = "jax" if root == "jaxlib" else root
+    if library not in ("torch", "jax", "cupy"):
+        what = repr(like) if isinstance(like, (str, ModuleType)) else type(like).__name__
+        raise _named(DtypeError(f"{what}, expected an array of NumPy, PyTorch, JAX or CuPy, a module of these or its name"), "like")
+    try:
+        module: Any = importlib.import_module("jax.numpy" if library == "jax" else library)
+    except ImportError as error:
+        raise _named(DtypeError(f"{library}, which cannot be imported: {error}"), "like") from None
+    if library != "torch":
+        return module.asarray(array)
+    if array.dtype.name == "bfloat16":
+        tensor = module.from_numpy(np.asarray(array).view(np.uint16)).view(module.bfloat16)
+    else:
+        tensor = module.from_numpy(np.asarray(array))
+    return tensor.to(like.device) if isinstance(like, module.Tensor) else tensor

@@ -167,3 +167,47 @@ def test_on_a_device(x):
         assert mxgold.quantize(OnDevice(x, True), "te-nvfp4") == mxgold.quantize(x, "te-nvfp4")
         with pytest.raises(mxgold.Error, match=r"x: OnDevice on a device \(DLPack's type 2\), expected an array in memory"):
             mxgold.quantize(OnDevice(x, False), "te-nvfp4")
+
+
+def test_like(x):
+    """An array, a module or a name; whatever else is refused with one line, by every function that has like=."""
+    q = mxgold.quantize(x, "te-nvfp4")
+    calls = (
+        lambda like: mxgold.quantize(x, "te-nvfp4", like=like).codes,
+        lambda like: mxgold.quantize(x, "te-nvfp4", like=like).scales,
+        lambda like: mxgold.quantize(x, "hif4", like=like).micro,
+        lambda like: mxgold.gemm(q, q, like=like),
+        lambda like: mxgold.encode(x, "e2m1", like=like),
+        lambda like: mxgold.decode(q.unpack(), "e2m1", like=like),
+        lambda like: mxgold.dequantize(q, like=like),
+        lambda like: mxgold.linear(x, x, like=like).y,
+        lambda like: mxgold.hadamard(x, like=like),
+    )
+    for call in calls:
+        assert isinstance(call(None), np.ndarray)
+        for like in (np, "numpy", x):
+            assert type(call(like)) is np.ndarray and call(like).tobytes() == call(None).tobytes()
+        for wrong in (5, "nympy", ctypes, [], object()):
+            with pytest.raises(mxgold.DtypeError, match=r"^like: .*, expected an array of NumPy, PyTorch, JAX or CuPy, a module of these or its name$") as caught:
+                call(wrong)
+            assert caught.value.argument == "like"
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_like_of_modules(x, name):
+    module = pytest.importorskip(name)
+    array = module.zeros(1) if name == "torch" else module.numpy.zeros(1)
+    q = mxgold.quantize(x, "te-nvfp4")
+    for like in (module, name, array):
+        for got, want in (
+            (mxgold.quantize(x, "te-nvfp4", like=like).codes, q.codes),
+            (mxgold.gemm(q, q, like=like), mxgold.gemm(q, q)),
+            (mxgold.hadamard(x, like=like), mxgold.hadamard(x)),
+        ):
+            assert type(got) is type(array) and np.asarray(got).tobytes() == want.tobytes()
+
+
+def test_complex_is_named():
+    for dtype in ("complex64", "complex128"):
+        with pytest.raises(mxgold.DtypeError, match=rf"^x: dtype {dtype}, expected float32, float16 or bfloat16$"):
+            mxgold.quantize(np.zeros((2, 32), dtype))

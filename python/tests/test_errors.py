@@ -161,3 +161,10 @@ def test_one_line_each():
         with pytest.raises(Exception) as e:
             call()
         assert "\n" not in str(e.value) and len(str(e.value)) < 400
+
+
+def test_a_seed_is_named():
+    for call in (mxgold.quantize, lambda x, preset, seed: mxgold.Spec(preset, seed=seed)):
+        with pytest.raises(mxgold.Error, match=r"^seed: -1, expected an int from 0 to ") as caught:
+            call(GOOD, "te-nvfp4", seed=-1)
+        assert caught.value.argument == "seed"
