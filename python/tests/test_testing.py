@@ -165,11 +165,46 @@ def test_allowed(x):
     message(lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", allow="elem.round=rtz", seconds=0.2))
     with pytest.raises(mxgold.SpecError, match=r"^allow: "):  # refused while the kernel is right, too
         testing.assert_matches(ties, *(lambda q: (q.codes, q.scales))(mxgold.quantize(ties, "ocp-mxfp4")), "ocp-mxfp4", allow="elem.rond=rna")
+    for allow in ("elem.rond=rna", "rows%32=31: inputt <- zero", ["elem.round=rna", "elem.round=rnb"], ""):
+        with pytest.raises(mxgold.Error, match=r"^allow: "):
+            testing.assert_matches(ties, *(lambda q: (q.codes, q.scales))(mxgold.quantize(ties, "ocp-mxfp4")), "ocp-mxfp4", allow=allow)
+        with pytest.raises(mxgold.Error, match=r"^allow: "):
+            testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4"), "ocp-mxfp4", suites=["ties"], allow=allow)
     fault = "rows%32=31: input <- zero"
     wrong = mxgold._verify.faulty(x, mxgold.Spec("te-nvfp4"), [fault])
     assert not mxgold.diff(mxgold.quantize(x, "te-nvfp4"), wrong).equal
     testing.assert_matches(x, wrong.codes, wrong.scales, "te-nvfp4", allow=["elem.round=rna", fault])
     message(lambda: testing.assert_matches(x, wrong.codes, wrong.scales, "te-nvfp4", allow="rows%32=30: input <- zero", seconds=0.2))
+
+
+def test_allowed_keys_go_together(x):
+    keys = ["elem.round=rtz", "elem.zero_sign=drop_all"]
+    kernel = mxgold.quantize(x, "ocp-mxfp4", set=" ".join(keys))
+    for allow in (" ".join(keys), keys, ["elem.round=rna", *keys]):
+        testing.assert_matches(x, kernel.codes, kernel.scales, "ocp-mxfp4", allow=allow)
+        assert testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set=" ".join(keys)), "ocp-mxfp4", allow=allow, suites=["ties"]).ok
+    for alone in keys:
+        message(lambda alone=alone: testing.assert_matches(x, kernel.codes, kernel.scales, "ocp-mxfp4", allow=alone, seconds=0.2))
+
+
+def test_an_allowed_bug_is_confirmed_over_the_preset():
+    """A deviation passes if fresh inputs confirm it, and over the preset that was asked for."""
+
+    def sign_lost(x):
+        return mxgold.quantize(np.abs(x), "ocp-mxfp4")
+
+    def worse_elsewhere(x):
+        q = sign_lost(x)
+        if x.shape == (48, 192):
+            q.codes[...] ^= 5
+        return q
+
+    right = testing.explain(sign_lost, "ocp-mxfp4", allow="sign lost")
+    assert right.identity.bug["name"] == "sign lost" and right.ok and right.confirmed
+    assert not testing.explain(sign_lost, "ocp-mxfp4").ok
+    wrong = testing.explain(worse_elsewhere, "ocp-mxfp4", allow="sign lost")
+    assert not wrong.ok and not wrong.confirmed
+    assert not testing.explain(lambda x: mxgold.quantize(np.abs(x), "torchao-rceil"), "ocp-mxfp4", allow="sign lost").ok
 
 
 def test_codes_in_wide_integers(x):
@@ -205,6 +240,8 @@ def test_seconds(x, seconds):
             call(x, q.codes, q.scales, seconds=seconds)
     with pytest.raises(mxgold.Error, match=r"^seconds: "):
         testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), suites=["ties"], seconds=seconds)
+    with pytest.raises(mxgold.Error, match=r"^seconds: "):  # while the kernel is right, too
+        testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4"), "ocp-mxfp4", suites=["ties"], seconds=seconds)
 
 
 def test_a_search_without_time(x, monkeypatch):
@@ -356,3 +393,57 @@ def test_plugin(tmp_path):
     assert len(list((tmp_path / "kept").glob("test_wrong-*/command.txt"))) == 1 and not (tmp_path / ".mxgold").exists()
     plain = subprocess.run([*words, "--co"], capture_output=True, text=True, cwd=tmp_path)
     assert "2 tests collected" in plain.stdout
+
+
+KERNEL_TESTS = """
+import mxgold, numpy as np, pytest
+x = np.ones((2, 32), np.float32)
+q = mxgold.quantize(x, "ocp-mxfp4")
+def wrong(): mxgold.testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.2)
+def test_right(): mxgold.testing.assert_matches(x, q.codes, q.scales, "ocp-mxfp4")
+def test_expected():
+    with pytest.raises(AssertionError): wrong()
+"""
+
+
+def run_plugin(folder, source, *options):
+    (folder / "test_kernel.py").write_text(source)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernel.py"]
+    return subprocess.run([*words, *options], capture_output=True, text=True, cwd=folder)
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_the_report_counts_tests_that_fail(tmp_path, options):
+    """An assertion that a test expects is no failure; one in a worker of pytest-xdist is."""
+    if options:
+        pytest.importorskip("xdist")
+    done = run_plugin(tmp_path, KERNEL_TESTS, "--mxgold-report=report.html", *options)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "Every assertion of mxgold.testing passed." in (tmp_path / "report.html").read_text()
+    done = run_plugin(tmp_path, KERNEL_TESTS + "def test_wrong(): wrong()\n", "--mxgold-report=report.html", "--mxgold-save=kept", *options)
+    assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "1 failed assertion<" in page and "test_kernel.py::test_wrong" in page and "test_expected" not in page
+    assert len(list((tmp_path / "kept").glob("test_wrong-*/command.txt"))) == 1
+
+
+def test_names_that_cannot_be_written_are_refused_before_the_tests(tmp_path):
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    for options, said in (
+        (("--mxgold-save", "test_a.py"), "--mxgold-save: test_a.py is a file, expected a folder: write --mxgold-save=FOLDER"),
+        (("--mxgold-report=no/such/r.html",), "--mxgold-report: no/such is no folder, expected one for r.html"),
+    ):
+        done = run_plugin(tmp_path, KERNEL_TESTS, *options)
+        assert done.returncode == 4 and done.stderr.strip() == f"ERROR: {said}" and "passed" not in done.stdout
+
+
+def test_the_verdict_where_nothing_can_be_saved(x, tmp_path):
+    (tmp_path / ".mxgold").write_text("a file")
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    lines = message(lambda: testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.2)).splitlines()
+    assert "codes and 0 of 512 scales differ from ocp-mxfp4" in lines[0] and lines[1].startswith("first at row 0, column ")
+    assert lines[-1] == "The case was not saved: Not a directory: .mxgold." and "To repeat it" not in lines[-2]
+    d = mxgold.gemm(q, q)
+    lines = message(lambda: testing.assert_product(q, q, d + 1, accum="f32_block")).splitlines()
+    assert "outputs differ from f32_block" in lines[0] and lines[-1] == "The case was not saved: Not a directory: .mxgold."
+    assert testing.failures[-1].arguments == () and (tmp_path / ".mxgold").read_text() == "a file"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ def assert_matches(
     the kernel was given. micro: HiF4's micro-scales, uint8 [rows][K/64][3], which such a kernel must give too.
     preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
     zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", faults as Identity.fault has them, or names of
-    known bugs; a text or a list.
+    known bugs; a text or a list, of which a kernel may have any and several.
     seconds: for the verdict of a failure.
 
     Raises AssertionError: three lines of verdict, the example, and the command that repeats the smallest failing block, which is saved under .mxgold/.
@@ -61,8 +63,8 @@ def assert_matches(
     choice(zeros, "zeros", ("signed", "equal"))
     seconds = positive(seconds, "seconds")
     what = make(preset, spec, set, seed)
+    allowed = deviations(allow, what)
     want = _core.quantize(x, spec=what, given_tensor_scale=given_tensor_scale, threads=threads)
-    keys, faults, names = _deviations(allow, want)
     codes = narrow(codes, want.rows * want.cols)
     try:
         if layout is not None:
@@ -75,7 +77,7 @@ def assert_matches(
     except Error as error:  # sizes that fit no form
         raise AssertionError(_sizes(want, codes, scales, error)) from None
     given = (codes, scales, tensor_scale)
-    if found.equal or _allowed(keys, faults, names, x, given, micro, want, seconds, threads):
+    if found.equal or _allowed(allowed, x, given, micro, want, seconds, threads):
         return
     try:
         verdict = beside(want.spec, identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads), x, *given, micro).verdict
@@ -118,36 +120,73 @@ def allowances(allow: Any) -> list[str]:
     return [a if isinstance(a, str) else text_of(a) for a in given]
 
 
-def _deviations(allow: Any, want: Quantized) -> tuple[list[Spec], list[str], list[str]]:
-    """allow= as specs, faults and names of bugs: a wrong key is refused before a kernel is wrong."""
+@dataclass(frozen=True)
+class Deviations:
+    """allow=, read: the specs that its keys make, each text alone and all that go together; groups of faults; names of known bugs."""
+
+    specs: list[Spec]
+    faults: list[list[str]]
+    names: list[str]
+
+
+def deviations(allow: Any, want: Spec) -> Deviations:
+    """Reads allow=: a wrong key or fault is refused before a kernel is wrong."""
+    texts = allowances(allow)
     try:
-        texts = allowances(allow)
-        specs = [Spec(want.spec, set=t) for t in texts if "=" in t and "<-" not in t]
-    except SpecError as error:
+        specs = _combined([t for t in texts if "=" in t and "<-" not in t], want)
+        faults = [t for t in texts if "<-" in t]
+        for fault in faults:
+            faulty(np.ones((1, 32), np.float32), want, [fault])
+    except ShapeError:  # a fault of other sizes
+        pass
+    except Error as error:
         raise type(error)(f"allow: {error}") from None
-    return specs, [t for t in texts if "<-" in t], [t for t in texts if "<-" not in t and "=" not in t]
+    names = [t for t in texts if "<-" not in t and "=" not in t]
+    if not all(name.strip() for name in names):
+        raise Error("allow: an empty text, expected keys, a fault or the name of a known bug")
+    return Deviations(specs, [[f] for f in faults] + [faults] * (len(faults) > 1), names)
 
 
-def _allowed(
-    specs: list[Spec], faults: list[str], names: list[str], x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, seconds: float, threads: int
-) -> bool:
+def _combined(texts: list[str], want: Spec) -> list[Spec]:
+    """A spec for each text and for all sets of them, since a kernel may deviate in several; of one key with several values, one of them at a time."""
+    specs: list[Spec] = []
+    failed: dict[str, Error] = {}
+    good: set[str] = set()
+    for n in range(1, len(texts) + 1) if len(texts) <= 6 else (1, len(texts)):
+        for some in itertools.combinations(texts, n):
+            try:
+                spec = Spec(want, set=" ".join(some))
+            except SpecError as error:  # alone a key may lack another that it needs
+                if n == 1:
+                    failed[some[0]] = error
+                continue
+            good.update(some)
+            if spec not in specs:
+                specs.append(spec)
+    for text, error in failed.items():
+        if text not in good:
+            raise error
+    return specs
+
+
+def _allowed(allowed: Deviations, x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, seconds: float, threads: int) -> bool:
     codes, scales, tensor_scale = given
-    for spec in specs:
+    for spec in allowed.specs:
         other = _core.quantize(x, spec=spec, threads=threads)
         if other.micro is not None and micro is None:
             continue
         if diff(other, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=None if other.micro is None else micro, threads=threads).equal:
             return True
-    for some in [[f] for f in faults] + [faults] * (len(faults) > 1):
+    for some in allowed.faults:
         if diff(faulty(x, want.spec, some), codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, threads=threads).equal:
             return True
-    if not names:
+    if not allowed.names:
         return False
     try:
         bug = identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads).bug
     except OutOfTimeError:
         return False
-    return bug is not None and bug["name"] in names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
+    return bug is not None and bug["name"] in allowed.names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
 
 
 def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:

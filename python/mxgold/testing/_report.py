@@ -17,8 +17,8 @@ p.verdict{font-weight:600}iframe{width:100%;height:36rem;border:1px solid #ddd}"
 
 
 def _inner(failure: _save.Failure) -> str:
-    """The program's page of the case; "" for products, which have none."""
-    if failure.arguments[:2] == ("diff", "--gemm"):
+    """The program's page of the case; "" for products, which have none, and for a case that could not be saved."""
+    if not failure.arguments or failure.arguments[:2] == ("diff", "--gemm"):
         return ""
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "case.html")
@@ -30,17 +30,17 @@ def _inner(failure: _save.Failure) -> str:
     return f'<details><summary>The block, element by element</summary><iframe sandbox srcdoc="{html.escape(page, quote=True)}"></iframe></details>'
 
 
-def page() -> str:
+def page(failures: list[_save.Failure]) -> str:
     """The whole as text."""
     parts = []
-    for failure in _save.failures:
+    for failure in failures:
         first, where, verdict = (html.escape(line) for line in failure.verdict)
         parts.append(
             f"<section><h2>{html.escape(failure.test or failure.folder.name)}</h2><p class=verdict>{verdict}</p><p>{first}<br>{where}</p>"
-            f"<pre>{html.escape(_program.command(failure.arguments))}</pre>"
+            f"<pre>{html.escape(_program.command(failure.arguments) if failure.arguments else failure.message.splitlines()[-1])}</pre>"
             f"<details><summary>The message</summary><pre>{html.escape(failure.message)}</pre></details>{_inner(failure)}</section>"
         )
-    n = len(_save.failures)
+    n = len(failures)
     head = f"{n} failed assertion{'' if n == 1 else 's'}" if n else "Every assertion of mxgold.testing passed."
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>mxgold</title><style>{_STYLE}</style><h1>mxgold {_core.version}</h1>"
@@ -48,8 +48,8 @@ def page() -> str:
     )
 
 
-def write(path: str | os.PathLike[str]) -> None:
+def write(path: str | os.PathLike[str], failures: list[_save.Failure]) -> None:
     target = Path(path)
     temporary = target.with_name(target.name + ".tmp")
-    temporary.write_text(page(), encoding="utf-8")
+    temporary.write_text(page(failures), encoding="utf-8")
     temporary.replace(target)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,10 @@ from .. import _core, _program
 
 # Set by the pytest plugin (--mxgold-save); otherwise MXGOLD_SAVE, or .mxgold in the current folder.
 folder: str | None = None
+
+
+# Folders of cases that cannot be saved, which fail() takes away again, with the reason.
+_unsaved: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,16 @@ failures: list[Failure] = []
 """Assertions that failed in this process, oldest first; at most the last hundred."""
 
 
+def packed(failure: Failure) -> list[object]:
+    """A failure as plain lists and texts, which a worker of pytest-xdist can send."""
+    return [failure.test, list(failure.verdict), failure.message, str(failure.folder), list(failure.arguments)]
+
+
+def unpacked(given: list[Any]) -> Failure:
+    test, verdict, message, where, arguments = given
+    return Failure(test, tuple(verdict), message, Path(where), tuple(arguments))  # type: ignore[arg-type]
+
+
 def root() -> Path:
     return Path(folder or os.environ.get("MXGOLD_SAVE") or ".mxgold")
 
@@ -44,10 +60,15 @@ def place(kind: str, content: bytes) -> Path:
     """A folder for a case: named after the test, or what it holds, so that the same failure has the same folder."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", test_name().rpartition("::")[2]).strip("-")[:60] or kind
     path = root() / f"{name}-{hashlib.blake2b(content, digest_size=4).hexdigest()}"
-    path.mkdir(parents=True, exist_ok=True)
-    ignore = root() / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "command.txt").write_text("")
+        ignore = root() / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+    except OSError as error:  # the verdict counts more than the case
+        path = Path(tempfile.mkdtemp(prefix="mxgold-"))
+        _unsaved[path] = f"{error.strerror or error}: {root()}"
     return path
 
 
@@ -60,8 +81,15 @@ def fail(lines: tuple[str, str, str], example: str, where: Path, arguments: Sequ
     """The error to raise: three lines of verdict, the example, the command."""
     words = tuple(os.fspath(a) for a in arguments)
     command = _program.command(words)
-    (where / "command.txt").write_text(command + "\n")
-    message = "\n".join([*lines, "", example.rstrip("\n"), "", f"{cut} To repeat it:", f"  {command}"])
+    why = _unsaved.pop(where, None)
+    if why is None:
+        (where / "command.txt").write_text(command + "\n")
+        last = [f"{cut} To repeat it:", f"  {command}"]
+    else:
+        shutil.rmtree(where, ignore_errors=True)
+        words = ()
+        last = [cut, f"The case was not saved: {why}."]
+    message = "\n".join([*lines, "", example.rstrip("\n"), "", *last])
     failures.append(Failure(test_name(), lines, message, where, words))
     del failures[:-100]
     return AssertionError(message)
