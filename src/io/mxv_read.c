@@ -7,9 +7,9 @@
 
 typedef struct reader {
   const char *name, *text;
-  size_t n, at;      /* bytes, current byte */
-  size_t line;       /* counted from 1 */
-  size_t first_line; /* the first line of cases */
+  size_t n, at;                 /* bytes, current byte */
+  size_t line;                  /* counted from 1 */
+  size_t first_line, first_end; /* the first line of cases; the byte behind its last */
   mx_error *err;
 } reader;
 
@@ -157,6 +157,10 @@ static mx_status other_line(reader *r, const mx_vectors *v, size_t length) {
     return columns > asked ? mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: %zu columns, expected at most the %zu of the header",
                                      r->name, r->line, r->at, columns, asked)
                            : malformed(r, "one blank between numbers, and \" | \" between columns");
+  if (columns == v->n_columns) /* this line has all: it is the first one that does not, which a file of inputs alone may begin with */
+    return mx_fail(r->err, MX_ERR_FORMAT,
+                   "%s: line %zu, byte %zu: %zu columns, expected the %zu of the header: no column %s, which line %zu has", r->name,
+                   r->first_line, r->first_end, asked, columns, v->columns[asked].name, r->line);
   return mx_fail(r->err, MX_ERR_FORMAT, "%s: line %zu, byte %zu: %zu columns, expected %zu as on the first line", r->name, r->line, r->at,
                  columns, asked);
 }
@@ -212,6 +216,7 @@ static mx_status cases(reader *r, mx_vectors *v) {
     for (size_t k = 1; k <= v->n_columns && !v->n_filled; k++)
       if (line_bytes(v, k) == first) v->n_filled = k;
     r->first_line = r->line;
+    r->first_end = r->at + first;
     if (!v->n_filled) return other_line(r, v, first);
     while (r->at + n * (first + 1) < r->n && r->text[r->at + n * (first + 1)] != '#') n++;
   }
@@ -242,7 +247,7 @@ static mx_status cases(reader *r, mx_vectors *v) {
 mx_status mx_vectors_parse(mx_vectors *out, const char *name, const void *text, size_t n_bytes, mx_error *err) {
   if (!out || (!text && n_bytes)) return mx_fail(err, MX_ERR_ARG, "mx_vectors_parse: NULL argument");
   *out = (mx_vectors){0};
-  reader r = {name, n_bytes ? text : "", n_bytes, 0, 1, 0, err};
+  reader r = {name, n_bytes ? text : "", n_bytes, 0, 1, 0, 0, err};
   mx_status s = header(&r, out);
   if (!s) s = cases(&r, out);
   if (s) mx_vectors_free(out);

@@ -77,6 +77,8 @@ refuses "mxgold: more.mxv: line $header, byte $((at + 64 * 9 + 1 + 64 * 2 + 2)):
 sed "$((header + 1))s/ | [^|]*$//" e.mxv >fewer.mxv
 line=$(sed -n "${header}p" e.mxv | wc -c)
 refuses "mxgold: fewer.mxv: line $((header + 1)), byte $((at + line + 64 * 9 + 1)): 2 columns, expected 3 as on the first line" "$mxgold" verify fewer.mxv
+sed "${header}s/ | [^|]*$//" e.mxv >fewer.mxv
+refuses "mxgold: fewer.mxv: line $header, byte $((at + line - 9)): 2 columns, expected the 3 of the header: no column $(sed -n 's/^# columns .* \([^ :]*\):[^ ]*$/\1/p' e.mxv), which line $((header + 1)) has" "$mxgold" verify fewer.mxv
 
 # Headers that say too little, or two things.
 for key in block elem scale scale.rule elem.round; do
