@@ -140,8 +140,9 @@ mx_status mx_writer_commit(mx_writer *w, mx_error *err);
  *  end the process with status 2. A signal that the process ignores stays ignored. */
 void mx_writer_abort(mx_writer *w);
 void mx_writer_install_signal_cleanup(void);
-/** Tell that handler that a file was written by other means than these, so that its line does not claim that no file was changed. */
-void mx_file_note_written(void);
+/** Tell that handler that a file was written by other means than these, so that its line does not claim that no file was changed. If path is not
+ *  NULL it keeps the results so far, and the line says so; the first path counts, and is copied. */
+void mx_file_note_written(const char *path);
 
 /** For programs: install a handler for the case that a mapped input is truncated. This call and mx_writer_install_signal_cleanup() are the only
  *  ones that change the state of the process. If SIGBUS comes for an address in a file that is mapped here, the handler removes the temporary

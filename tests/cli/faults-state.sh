@@ -16,7 +16,7 @@ for signal in 9 15; do
     rm -f state
     signalled $((pairs + 1)):$signal sweep --state state
     [ $rc = $([ $signal = 9 ] && echo 137 || echo 2) ] || fail "signal $signal: exit $rc"
-    [ $signal = 9 ] || [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, the files that were finished stay" ] || fail "said: $(cat "$scratch/stderr")"
+    [ $signal = 9 ] || [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, the results so far are in state" ] || fail "said: $(cat "$scratch/stderr")"
     [ "$(wc -l <state)" = $((pairs + 1)) ] || fail "signal $signal behind $pairs pairs: $(wc -l <state) lines, expected the name and $pairs"
     head -$((pairs + 1)) state >before
     accepts sweep --state state
@@ -38,6 +38,7 @@ for mode in six:3 gemm:1; do
       rm -f state
       signalled $((kept + 1)):$signal layer --state state
       [ $rc = $([ $signal = 9 ] && echo 137 || echo 2) ] || fail "$mode, signal $signal: exit $rc"
+      [ $signal = 9 ] || [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, the results so far are in state" ] || fail "$mode said: $(cat "$scratch/stderr")"
       [ "$(wc -l <state)" = $((kept + 1)) ] || fail "$mode, signal $signal behind $kept products: $(wc -l <state) lines, expected the name and $kept"
       cp state before
       accepts layer --state state
@@ -46,5 +47,8 @@ for mode in six:3 gemm:1; do
     done
   done
 done
-rm -f state before want
+# Of a folder, which keeps the journals of all processes, the folder is named.
+signalled 3:15 sweep --shard 0/1 --state folder
+[ $rc = 2 ] && [ "$(cat "$scratch/stderr")" = "mxgold: interrupted by SIGTERM, the results so far are in folder" ] || fail "a folder: exit $rc, said $(cat "$scratch/stderr")"
+rm -rf state before want folder
 leaves_only

@@ -118,7 +118,6 @@ static mx_status append(const char *path, const char *text, size_t n, mx_error *
   if (bad && before <= 0 && !fstat(fileno(f), &is) && S_ISREG(is.st_mode)) unlink(path);
   const int late = fclose(f);
   if (bad || late) return mx_fail(err, MX_ERR_IO, "%s: cannot write: %s", path, strerror(bad ? why : errno));
-  mx_file_note_written();
   return MX_OK;
 }
 
@@ -128,5 +127,8 @@ mx_status state_line_add(const char *path, char *text, size_t n, mx_error *err) 
   n += (size_t)sprintf(text + n, " %s\n", digest);
   struct stat is;
   const char *file = !stat(path, &is) && S_ISDIR(is.st_mode) ? own_journal(path) : path;
-  return file ? append(file, text, n, err) : mx_fail(err, MX_ERR_IO, "%s: cannot make a journal: %s", path, strerror(errno));
+  if (!file) return mx_fail(err, MX_ERR_IO, "%s: cannot make a journal: %s", path, strerror(errno));
+  const mx_status status = append(file, text, n, err);
+  if (!status) mx_file_note_written(path);
+  return status;
 }

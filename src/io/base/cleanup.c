@@ -33,6 +33,8 @@ static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
 static atomic_int finished; /* 1: some file has got its name */
 static atomic_int ending;   /* 1: a signal has arrived */
+static atomic_int kept;     /* 1: the path below is being written; 2: it is there */
+static char results[4096];  /* the file that keeps the results so far */
 static atomic_int naming;   /* 1 + the descriptor of a nameless file that is getting its name right now; 0: none */
 
 static void say(const char *line) {
@@ -61,7 +63,12 @@ static void remove_and_exit(int sig) {
   if (!remove_all()) return;
   static const char *const names[] = {"mxgold: interrupted by SIGINT", "mxgold: interrupted by SIGTERM", "mxgold: interrupted by SIGHUP"};
   say(names[sig == SIGINT ? 0 : sig == SIGTERM ? 1 : 2]);
-  say(atomic_load(&finished) ? ", the files that were finished stay\n" : ", no file was changed\n");
+  if (atomic_load(&kept) == 2) {
+    say(", the results so far are in ");
+    say(results);
+    say("\n");
+  } else
+    say(atomic_load(&finished) ? ", the files that were finished stay\n" : ", no file was changed\n");
   _exit(2);
 }
 
@@ -73,7 +80,13 @@ void mxi_io_end(const char *before, const char *path, const char *behind) {
   _exit(2);
 }
 
-void mx_file_note_written(void) { atomic_store(&finished, 1); }
+void mx_file_note_written(const char *path) {
+  int none = 0;
+  atomic_store(&finished, 1);
+  if (!path || strlen(path) >= sizeof results || !atomic_compare_exchange_strong(&kept, &none, 1)) return;
+  memcpy(results, path, strlen(path) + 1);
+  atomic_store(&kept, 2);
+}
 
 void mx_writer_install_signal_cleanup(void) {
   struct sigaction act = {.sa_handler = remove_and_exit};
