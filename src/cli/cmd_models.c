@@ -12,7 +12,8 @@ struct args {
 };
 
 static const cli_option options[] = {
-    {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "a model, or how names begin: hopper/, cdna3", NULL},
+    {"MODEL", 0, CLI_POS_OPT, offsetof(struct args, model), NULL, "the name of a model, or the beginning of names to list: hopper/, cdna3",
+     NULL},
     {"keys", 0, CLI_FLAG, offsetof(struct args, keys), NULL, "the parameters of a model and their values", NULL},
     {"markdown", 0, CLI_FLAG, offsetof(struct args, markdown), NULL, "print Markdown, as in docs/reference/MODELS.md", NULL},
     {"json", 0, CLI_FLAG, offsetof(struct args, json), NULL, "print JSON", NULL},
@@ -45,7 +46,8 @@ static int list_keys(int json) {
   key_row(o, "a b ab c d", "a type", "row of formats/elements.def or operands.def");
   key_row(o, "scale", "a format", "row of formats/scales.def, or none");
   key_row(o, "block", "0..65536", "elements along K that share a scale");
-  key_row(o, "k", "0..65536", "elements in an instruction; 0: all of K. Where it is not given: L, and an instruction's own");
+  key_row(o, "k", "0..65536",
+          "elements along K that one instruction takes; 0: all of K. By default what the named instruction takes, or else L");
   key_row(o, "accum", "a row", "parameters of another row of formats/accumulation.def");
 #define MX_ACCUM(...)
 #define MX_ACCUM_RULES(name, doc, keys, keys_f16)                                                                                              \

@@ -1,4 +1,4 @@
-/* Does the runs of a call by processes that take one after the other. */
+/* Executes the runs of a call in several processes. Each takes the next run when it has finished one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ typedef struct shared {
 typedef struct sweep_call {
   const mx_sweep *sweep;
   const mx_sweep_options *how;
-  double share;               /* of their steps, that runs are done to */
+  double share;               /* of its steps: each run stops after them */
   const mx_sweep_run **tasks; /* runs that are to be done, each identity once */
   size_t n_tasks;
   unsigned char *tries; /* how often a process died over a task */
@@ -92,7 +92,7 @@ static mx_status start(sweep_call *c, int slot, long first, mx_error *err) {
   return MX_OK;
 }
 
-/* A run that ends its process a second time has failed. */
+/* Records a run as failed, because its process was killed by a signal during it for the last of its TRIES. */
 static mx_status give_up(const sweep_call *c, long task, int how, mx_error *err) {
   mxi_outcome o = {.end = MXI_END_FAILED};
   memcpy(o.id, c->tasks[task]->id, sizeof o.id);

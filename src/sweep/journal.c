@@ -63,7 +63,7 @@ mx_status mxi_journal_write_rung(int journal, const mxi_rung *g, mx_error *err) 
   json_t *line = json_object();
   json_object_set_new(line, "id", json_string(g->id));
   json_object_set_new(line, "event", json_string("rung"));
-  json_object_set_new(line, "share", json_real(g->share)); /* a power of two: nine digits are all of one down to 2^-9 */
+  json_object_set_new(line, "share", json_real(g->share)); /* a power of two: the nine digits that are written hold it exactly down to 2^-12 */
   json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
   json_object_set_new(line, "loss", isfinite(g->loss) ? json_real(g->loss) : json_null());
   return write_line(journal, line, err);

@@ -76,7 +76,8 @@ static const uint8_t *micro_of(const mxg_operand *o, size_t row, size_t b) {
 
 double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k) { return mxi_hif4_factor(micro_of(o, row, k / o->block), k % o->block); }
 
-/* The number of a code of more than 8 bits. Binary32 is what its bits say, but for NaNs, of which a format has one. */
+/* The number of a code of more than 8 bits. The bits of a binary32 are the number itself; its NaNs go through mx_decode(), which makes the same one
+ * of them all. */
 static double wide_value(const mx_format *elem, uint32_t code) {
   float x;
   memcpy(&x, &code, sizeof x);

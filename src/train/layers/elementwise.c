@@ -26,7 +26,8 @@ void mxi_relu_forward(float *h, const float *z, const float *before, size_t n, c
   }
 }
 
-/* dh is read before h is tested, so that there is no branch, which signs as good as random would mispredict. */
+/* The signs of h are as good as random, so that a branch on them would often be mispredicted. dh is read whatever h is, which lets the compiler
+ * select a value instead of branching. */
 void mxi_relu_backward(float *dz, const float *dh, const float *h, size_t n, const mx_exec *exec) {
 #pragma omp parallel for simd schedule(static) num_threads(train_threads(exec, n))
   for (size_t i = 0; i < n; i++) {

@@ -14,6 +14,8 @@
  * memory and the one that uses it. */
 enum { MXI_MOST_WORKERS = 32 };
 
+static inline size_t mxi_least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* What the backward call reads again of Q1 or Q2. */
 enum { MXI_LOOKS_AT_NOTHING, MXI_LOOKS_AT_SCALES, MXI_LOOKS_AT_CODES };
 int mxi_gradient_looks_at(const mx_linear_recipe *r, int q);

@@ -23,8 +23,6 @@ typedef struct soft {
   uint32_t *words;      /* of random bits, [rows][wide.cols]; NULL: none are drawn */
 } soft;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 static uint32_t word_of(const mx_spec *s, size_t index) {
   if (s->sr_source == MX_SR_SOURCE_GIVEN) return s->given_bits[index];
   return mx_random(s->seed, MX_STREAM_ELEMENT, index) >> (32 - (s->sr_bits ? s->sr_bits : 16));
@@ -34,7 +32,7 @@ static uint32_t word_of(const mx_spec *s, size_t index) {
 static void widen(const soft *w, const mx_spec *from, size_t i, size_t j, float *room) {
   const mxi_blocks *b = &w->blocks;
   const size_t row = i * b->rows, col = j * b->cols, to = j * (b->cols + 1);
-  const size_t rows = least(b->rows, w->x.rows - row), cols = least(b->cols, w->x.cols - col), size = b->rows * b->cols;
+  const size_t rows = mxi_least(b->rows, w->x.rows - row), cols = mxi_least(b->cols, w->x.cols - col), size = b->rows * b->cols;
   size_t n = 0;
   for (size_t r = row; r < row + rows; r++) {
     float *line = w->values + r * w->wide.cols + to;
@@ -91,7 +89,7 @@ mx_status mxi_soft_quantise(mxi_layer *y, int q, mxi_matrix x, mx_error *err) {
   if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   mxi_blocks_of(&w.blocks, out, spec);
   const mxi_blocks *b = &w.blocks;
-  const size_t wide = b->across * (b->cols + 1), n_workers = least(MXI_MOST_WORKERS, b->down);
+  const size_t wide = b->across * (b->cols + 1), n_workers = mxi_least(MXI_MOST_WORKERS, b->down);
   if (spec->elem_round == MX_ROUND_SR) w.words = mxi_arena_take(&y->work, x.rows * wide, sizeof *w.words);
   w.values = mxi_arena_take(&y->work, x.rows * wide, sizeof *w.values);
   w.room = mxi_arena_take(&y->work, n_workers * b->rows * b->cols, 3 * sizeof *w.room);

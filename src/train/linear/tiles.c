@@ -26,15 +26,13 @@ typedef struct pass {
   double rule_max;
 } pass;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* Where a block lies. */
 typedef struct place {
   size_t row, col, rows, cols;
 } place;
 static place place_of(const mxi_blocks *b, size_t at) {
   const size_t row = at / b->across * b->rows, col = at % b->across * b->cols;
-  return (place){row, col, least(b->rows, b->tensor->rows - row), least(b->cols, b->tensor->cols - col)};
+  return (place){row, col, mxi_least(b->rows, b->tensor->rows - row), mxi_least(b->cols, b->tensor->cols - col)};
 }
 
 static bench bench_of(double *doubles, float *floats, size_t n) {
@@ -128,7 +126,7 @@ static void begin(pass *p) {
 mx_status mxi_gradient_tiles(const mxi_ruled *m, mxi_arena *work) {
   const mxi_blocks *b = &m->blocks;
   const size_t n_tiles = b->down * b->across, n = b->rows * b->cols, all = m->x.rows * m->x.cols;
-  const size_t n_workers = least(MXI_MOST_WORKERS, n_tiles);
+  const size_t n_workers = mxi_least(MXI_MOST_WORKERS, n_tiles);
   const int of_tensor = m->r->grad_tensor != MX_GRAD_TENSOR_IGNORE;
   pass p = {.m = m, .scales = mxi_arena_take(work, 1, sizeof *p.scales)};
   double *doubles = mxi_arena_take(work, n_workers * n, N_DOUBLES * sizeof *doubles);

@@ -22,8 +22,13 @@ typedef struct answers {
   uint8_t *at;    /* a byte that says whether it was refused, codes, scales, tensor scale */
 } answers;
 
+static size_t scale_bytes(const mx_tensor *t) { return t->scale_rows * t->scale_cols * t->scale_bytes; }
+
+/* The bytes of one answer. */
+static size_t answer_size(const mx_tensor *t) { return 1 + t->rows * t->code_stride + scale_bytes(t) + sizeof t->tensor_scale; }
+
 static void answer(uint8_t *out, mx_tensor *t, const mx_cases *c, size_t i, const mx_spec *spec, shortage *lack) {
-  const size_t codes = t->rows * t->code_stride, scales = t->scale_rows * t->scale_cols * t->scale_bytes;
+  const size_t codes = t->rows * t->code_stride, scales = scale_bytes(t);
   const float *x = c->x + i * c->rows * c->ld;
   *out = noted_status(mx_quantize(t, x, c->rows, c->cols, c->ld, spec, &(mx_exec){.n_threads = 1}, NULL), lack) != MX_OK;
   if (*out) return; /* a value that is refused is an answer as well */
@@ -39,7 +44,7 @@ static int run(answers *out, const mx_cases *c, const mx_spec *spec, shortage *l
   *out = (answers){0};
   if (noted_status(mx_tensor_alloc(&t, c->rows, c->cols, spec), lack)) return 0;
   out->n = c->n;
-  out->size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
+  out->size = answer_size(&t);
   out->at = noted(malloc(out->n * out->size + 1), lack);
   for (size_t i = 0; out->at && i < c->n; i++) answer(out->at + i * out->size, &t, c, i, spec, lack);
   mx_tensor_free(&t);
@@ -51,7 +56,7 @@ static int differ(const answers *base, const mx_cases *c, const mx_spec *other, 
   mx_tensor t;
   int differs = 0;
   if (noted_status(mx_tensor_alloc(&t, c->rows, c->cols, other), lack)) return 0;
-  const size_t size = 1 + t.rows * t.code_stride + t.scale_rows * t.scale_cols * t.scale_bytes + sizeof t.tensor_scale;
+  const size_t size = answer_size(&t);
   uint8_t *mine = noted(malloc(size), lack);
   if (mine && size != base->size) differs = 1;
   for (size_t i = 0; mine && i < base->n && !differs; i++) {
@@ -63,7 +68,11 @@ static int differ(const answers *base, const mx_cases *c, const mx_spec *other, 
   return differs;
 }
 
-/* The specs with another value of a key; numbers by a few that are likely. */
+/* The number in a choice that takes one. */
+enum { NUMBER_IN_CHOICE = 5 };
+
+/* The specs with another value of a key. Of a key that is a number alone, these are tried: small counts and powers of two, and the factors and
+ * maxima of the presets. "given" is left out because it needs an input of random bits, "eden" because identify does not try it. */
 static size_t others(mx_spec out[MOST_VALUES], const mx_spec *spec, size_t key) {
   static const char *const numbers[] = {"0", "1", "2", "3", "8", "16", "64", "100", "0.75", "6", "7", "1536", "0.0078125"};
   char text[64];
@@ -71,7 +80,10 @@ static size_t others(mx_spec out[MOST_VALUES], const mx_spec *spec, size_t key) 
   int number;
   size_t n = 0, rows = 0;
   for (; (name = mx_key_choice(key, rows, &doc, &number)) && n < MOST_VALUES; rows++) {
-    snprintf(text, sizeof text, number ? *name ? "%s=5" : "%s5" : "%s", name);
+    if (number)
+      snprintf(text, sizeof text, "%s%s%d", name, *name ? "=" : "", NUMBER_IN_CHOICE);
+    else
+      snprintf(text, sizeof text, "%s", name);
     out[n] = *spec;
     if (strcmp(name, "given") && strcmp(name, "eden") && !mx_spec_set(&out[n], mx_key_name(key), text, NULL))
       n += !mxi_key_same(&out[n], spec, key);
@@ -100,7 +112,7 @@ static size_t questions(question *out, const mx_spec *spec, uint64_t keys) {
   return count;
 }
 
-/* Which suite decides a key does not depend on the size of a tile, but its vectors are as many times larger. */
+/* The same suite decides a key whatever the size of a tile, but the vectors of large tiles take longer. So the suites are tried with small ones. */
 static mx_spec of_small_tiles(const mx_spec *spec) {
   enum { SIDE = 16 };
   mx_spec t = *spec;

@@ -76,7 +76,7 @@ mx_status mx_generate(mx_cases *out, int suite, const mx_spec *spec, size_t rows
     free(g.x);
     if (suite == MX_SUITE_ORDER && s == MX_ERR_UNSUPPORTED)
       return mx_fail(err, s,
-                     "suite order: sums of %zu products would depend on their order under this spec; the longest rows that do not have %zu",
+                     "suite order: sums of %zu products would depend on their order under this spec; expected rows of at most %zu elements",
                      g.cols, g.longest);
     return mx_fail(err, s, "suite %s: %s", suites[suite].name, mx_status_text(s));
   }
