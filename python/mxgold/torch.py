@@ -10,6 +10,7 @@ same as `mxgold linear` gives for the same recipe, seed, step and layer. Tensors
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -61,6 +62,12 @@ def _(x: Tensor, spec: str) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[no-untyped-call,unused-ignore]
+def _text_of(preset: str | None, spec: Any, set: Any, seed: int | None) -> str:
+    """The spec's text, which torch.compile takes as a constant of the graph: it cannot look into the C module's Spec."""
+    return str(make(preset, spec, set, seed))
+
+
 def _straight_through(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     return grad, None
 
@@ -83,7 +90,7 @@ def fake_quantize(x: Tensor, preset: str | None = None, *, spec: Any = None, set
     [1.0, 1.0, 1.0, 1.0]
     """
     _numbers(x, "x")
-    return _fake_quantize(x, str(make(preset, spec, set, seed)))  # type: ignore[no-any-return]
+    return _fake_quantize(x, _text_of(preset, spec, set, seed))  # type: ignore[no-any-return]
 
 
 # options: recipe, preset, gemms, accum, then the texts of set, operands and train, one a line each group; "" for none
@@ -175,7 +182,9 @@ class Linear(nn.Linear):
 
 def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str, nn.Linear], bool] | None = None, seed: int = 0, preset: str | None = None,
             set: Any = None, operands: Any = None, train: Any = None, gemms: str | None = None, accum: str | None = None) -> nn.Module:  # fmt: skip
-    """Put Linear in the place of every nn.Linear of a model, in place. Parameters stay the same objects; layers are numbered as named_modules() lists them.
+    """Put Linear in the place of every nn.Linear of a model, in place. Parameters stay the same objects; layers are numbered as named_modules() lists them,
+    after those that the model has already. A layer under several names becomes one new layer under all of them. Subclasses of nn.Linear and
+    nn.MultiheadAttention, which call no nn.Linear, stay as they are, which a warning says.
 
     recipe and the keywords: as Linear. where: a function of the name and the layer that says which; all by default. Returns the model (a new one if it
     is itself an nn.Linear). Raises SpecError.
@@ -186,9 +195,14 @@ def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str
     Linear(in_features=64, out_features=32, bias=True, recipe-nvfp4, layer=0)
     """
     _module(model, where)
-    number = 0
-    for name, module in list(model.named_modules()):
+    number = max((m.layer + 1 for m in model.modules() if isinstance(m, Linear)), default=0)
+    done: dict[nn.Module, Linear] = {}
+    _warn_of_others(model, where)
+    for name, module in list(model.named_modules(remove_duplicate=False)):
         if type(module) is not nn.Linear or (where is not None and not where(name, module)):
+            continue
+        if module in done:
+            _put(model, name, done[module])
             continue
         made = Linear.__new__(Linear)
         nn.Module.__init__(made)
@@ -199,9 +213,27 @@ def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str
         number += 1
         if not name:
             return made
-        parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, made)
+        done[module] = made
+        _put(model, name, made)
     return model
+
+
+def _put(model: nn.Module, name: str, made: Linear) -> None:
+    parent, _, own = name.rpartition(".")
+    setattr(model.get_submodule(parent), own, made)
+
+
+def _warn_of_others(model: nn.Module, where: Callable[[str, nn.Linear], bool] | None) -> None:
+    """Name the layers that multiply by weights and are not converted: a user would take them for quantised."""
+    attentions = [n for n, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)]
+    left = [f"{n or 'the model'} (MultiheadAttention)" for n in attentions if where is None]
+    for name, module in model.named_modules():
+        if not isinstance(module, nn.Linear) or type(module) is nn.Linear or isinstance(module, Linear) or name.rpartition(".")[0] in attentions:
+            continue
+        if where is None or where(name, module):
+            left.append(f"{name or 'the model'} ({type(module).__name__})")
+    if left:
+        warnings.warn(f"convert: not quantised, since they are no plain nn.Linear: {', '.join(left)}", stacklevel=3)
 
 
 def advance(model: nn.Module) -> None:

@@ -307,6 +307,22 @@ def test_linear(x):
         assert repeat(text).returncode == 1
 
 
+def test_linear_with_a_bias(x):
+    rng = np.random.default_rng(4)
+    w, dy = rng.standard_normal((48, 256)).astype(np.float32), rng.standard_normal((64, 48)).astype(np.float32)
+    how = {"recipe": "recipe-nvfp4", "bias": rng.standard_normal(48).astype(np.float32)}
+    y, dx, dw = mxgold.linear(x, w, dy, **how)
+    testing.assert_linear(x, w, dy, y=y, dx=dx, dw=dw, **how)
+    for name, value in (("y", y), ("dx", dx), ("dw", dw)):
+        wrong = value.copy()
+        wrong[7, 3] += 1
+        text = message(lambda name=name, wrong=wrong: testing.assert_linear(x, w, dy, **{name: wrong}, **how))
+        assert f"1 of {value.size} outputs of {name} differ" in text and "nothing more is known" not in text
+        assert repeat(text).returncode == 1
+    text = message(lambda: testing.assert_linear(x, w, y=mxgold.linear(x, w, recipe="recipe-nvfp4").y, **how))
+    assert "nothing more is known" not in text and repeat(text).returncode == 1
+
+
 def test_explain():
     found = testing.explain(lambda x: mxgold.quantize(x, "te-nvfp4"), "te-nvfp4", suites=["ties", "special"])
     assert found.ok and found.confirmed and found.preset == "te-nvfp4"

@@ -207,3 +207,39 @@ def test_every_recipe_is_the_programs(recipe, tmp_path):
         y.backward(torch.from_numpy(arrays["dy"]))
         for name, got in (("y", y.detach()), ("dx", x.grad), ("dw", layer.weight.grad), ("db", layer.bias.grad)):
             assert got.numpy().tobytes() == want[name].tobytes(), (way, name)
+
+
+def test_fake_quantize_in_one_graph():
+    """torch.compile(fullgraph=True), by whatever words the spec is given, and with another spec on the next call."""
+    rows = torch.randn(4, 64, generator=torch.Generator().manual_seed(1))
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x, **how: mt.fake_quantize(x, **how), backend="aot_eager", fullgraph=True)
+    away = mxgold.Spec("te-nvfp4", elem_round="rna")
+    ways = ({"preset": "te-nvfp4"}, {"preset": "ocp-mxfp4"}, {"spec": away}, {"spec": away.replace(elem_round="rtz")})
+    for how in (*ways, {"preset": "te-nvfp4", "set": {"elem.round": "rtz"}}):
+        x = rows.clone().requires_grad_()
+        y = compiled(x, **how)
+        y.sum().backward()
+        assert torch.equal(y, mt.fake_quantize(rows, **how)) and torch.equal(x.grad, torch.ones_like(x))
+
+
+def test_convert_of_shared_layers_and_a_second_call():
+    shared = torch.nn.Linear(32, 32)
+    model = torch.nn.Sequential(shared, torch.nn.Linear(32, 32), shared)
+    mt.convert(model, "recipe-nvfp4")
+    assert isinstance(model[0], mt.Linear) and model[2] is model[0] and [model[0].layer, model[1].layer] == [0, 1]
+    model.append(torch.nn.Linear(32, 32))
+    mt.convert(model, "recipe-nvfp4")
+    assert [m.layer for m in model] == [0, 1, 0, 2]
+
+
+def test_convert_warns_of_what_it_leaves():
+    class Own(torch.nn.Linear):
+        pass
+
+    model = torch.nn.ModuleDict({"own": Own(32, 32), "attention": torch.nn.MultiheadAttention(32, 2), "plain": torch.nn.Linear(32, 32)})
+    with pytest.warns(UserWarning) as caught:
+        mt.convert(model, "recipe-nvfp4")
+    said = [str(w.message) for w in caught if str(w.message).startswith("convert: ")]
+    assert said == ["convert: not quantised, since they are no plain nn.Linear: attention (MultiheadAttention), own (Own)"]
+    assert type(model["own"]) is Own and isinstance(model["plain"], mt.Linear)

@@ -60,12 +60,13 @@ def _failure(name: str, got: Any, want: LinearResult, different: Any, how: dict[
         f"{int(different.sum())} of {got.size} outputs of {name} differ",
         f"first in {name} at row {row}, column {col}: expected {float(expected.reshape(flat.shape)[row, col]):.9g}, got {float(flat[row, col]):.9g}",
     )
-    plain = how.get("bias") is None and first is not None and second is not None and not {first.spec.elem, second.spec.elem} & {*NO_CODES}
+    bias = how.get("bias") if name == "y" else None  # gradients of x and w do not have it
+    plain = first is not None and second is not None and not {first.spec.elem, second.spec.elem} & {*NO_CODES}
     if plain and first is not None and second is not None:
         accum = how.get("accum") or "f32_block"
-        found = diff_gemm(first, second, flat, accum=accum)
+        found = diff_gemm(first, second, flat, accum=accum, bias=bias)
         if not found.equal:
-            error = product_failure(first, second, flat, found, accum, False, None, None, None, None, False, False, 0)
+            error = product_failure(first, second, flat, found, accum, False, None, bias, None, None, False, False, 0)
             text = str(error).split("\n")
             message = "\n".join([*head, f"{name}: {text[2]}", *text[3:]])
             last = _save.failures.pop()
