@@ -188,7 +188,7 @@ def test_like(x):
         for like in (np, "numpy", x):
             assert type(call(like)) is np.ndarray and call(like).tobytes() == call(None).tobytes()
         for wrong in (5, "nympy", ctypes, [], object()):
-            with pytest.raises(mxgold.DtypeError, match=r"^like: .*, expected an array of NumPy, PyTorch, JAX or CuPy, a module of these or its name$") as caught:
+            with pytest.raises(mxgold.DtypeError, match=r"^like: .*, expected an array of NumPy, .*, a module of these or its name$") as caught:
                 call(wrong)
             assert caught.value.argument == "like"
 
