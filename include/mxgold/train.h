@@ -83,7 +83,8 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
 mx_status mx_train_identity(char id[33], const mx_train_options *options, mx_error *err);
 
 /** Find the first step, and the first parameter or output in it, at which the digests of two runs differ. *step is UINT64_MAX if they do not
- *  differ; name has room for 96 characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT. */
+ *  differ in the steps that both have; name has room for 96 characters and is "" for digests of all parameters together. MX_ERR_IO, MX_ERR_FORMAT,
+ *  MX_ERR_CONFLICT: one run alone was told all_digests. */
 mx_status mx_train_compare(uint64_t *step, char *name, const char *dir_a, const char *dir_b, mx_error *err);
 
 /** The index-th key of a configuration, NULL past the last: its name, possible values, default as text, meaning and source

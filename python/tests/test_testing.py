@@ -214,7 +214,7 @@ def test_codes_in_wide_integers(x):
         codes = q.unpack().astype(dtype)
         testing.assert_matches(x, codes, q.scales, "ocp-mxfp4")
         assert mxgold.identify(x, codes, q.scales, quick=True).exact and mxgold.diff(q, codes=codes, scales=q.scales).equal
-        codes[3, 5] ^= 1
+        codes[3, 5] ^= codes.dtype.type(1)
         text = message(lambda codes=codes: testing.assert_matches(x, codes, q.scales, "ocp-mxfp4", seconds=0.2))
         assert "first at row 3, column 5:" in text and "The smallest failing part is rows 3..3" in text
         codes[3, 5] = 300

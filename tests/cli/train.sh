@@ -71,9 +71,20 @@ run h --digests all --set quant.operands=Q5:had.sign=none,elem.round=rne --set '
 [ $? = 1 ] || fail "--compare of two runs that differ: exit $?"
 grep -q "^The runs part at step 0, at gradient:model.layers.0" "$scratch/said" || fail "--compare says: $(cat "$scratch/said")"
 accepts "$mxgold" train --compare "$scratch/a" "$scratch/b"
+refuses "mxgold: $scratch/g has a digest of each tensor and $scratch/a has not: both are to be run with --digests all, or neither" "$mxgold" train --compare "$scratch/a" "$scratch/g"
+head -n 2 "$scratch/a/digests.txt" >"$scratch/shorter" && mkdir "$scratch/ended" && mv "$scratch/shorter" "$scratch/ended/digests.txt"
+accepts "$mxgold" train --compare "$scratch/a" "$scratch/ended"
+run ended-1 --set train.steps=1
+# Where the gradients go is looked at before the first step.
+refuses "mxgold: gradients: 'g.st', expected a name that ends in .safetensors" "$mxgold" train "$scratch/llama.json" -o "$scratch/no" --gradients g.st
+refuses "mxgold: gradients: $scratch/none/: No such file or directory" "$mxgold" train "$scratch/llama.json" -o "$scratch/no" --gradients "$scratch/none/g.safetensors"
+[ ! -e "$scratch/no" ] || fail "a run with a bad name for its gradients has begun"
+refuses "mxgold: gradients: all 1 steps of the run are done, expected one that is left" "$mxgold" train "$scratch/llama.json" -o "$scratch/ended-1" --resume --set train.steps=1 --gradients "$scratch/g.safetensors"
 # What a run wrote is its configuration, and its parameters begin another.
 accepts "$mxgold" train "$scratch/a/config.json" -o "$scratch/i"
 same a i digests.txt
+(cd "$scratch" && "$mxgold" train llama.json -o deep --set train.steps=1 >/dev/null 2>&1 && "$mxgold" train deep/config.json -o again >/dev/null 2>&1) || fail "config.json of a run begun by a relative path"
+same deep again digests.txt
 run j --init "$scratch/a/model.safetensors" --gradients "$scratch/g.safetensors" --set train.steps=1
 for kind in gpt2 byte_mlp; do
   run $kind --set model.kind=$kind --set quant.recipe=recipe-nvfp4

@@ -155,7 +155,7 @@ static int compare(const struct args *a) {
   if (!a->config) return cli_error("train: --compare RUN_A RUN_B: expected two runs");
   if (mx_train_compare(&step, name, a->compare, a->config, &err)) return cli_fail(&err);
   if (step == UINT64_MAX) {
-    puts("Both runs have the same digests.");
+    puts("Both runs have the same digests, in all steps that both have.");
     return CLI_FINE;
   }
   printf("The runs part at step %" PRIu64 "%s%s.\n", step, *name ? ", at " : "", name);

@@ -425,13 +425,17 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
   return MX_OK;
 }
 
+/* A file beside the configuration, by its whole path, so that the run's config.json names it from wherever that lies. One that is not there keeps
+ * the name it was given, for the message. */
 static mx_status beside(char **text, const char *config, mx_error *err) {
   if (!*text || **text == '/') return MX_OK;
   const char *slash = strrchr(config, '/');
   char *joined;
   if (asprintf(&joined, "%.*s%s", slash ? (int)(slash - config + 1) : 0, config, *text) < 0) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   free(*text);
-  *text = joined;
+  char *whole = realpath(joined, NULL);
+  if (whole) free(joined);
+  *text = whole ? whole : joined;
   return MX_OK;
 }
 

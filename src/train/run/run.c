@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "mxgold/file.h"
 #include "mxgold/isa.h"
@@ -125,6 +126,19 @@ static mx_status make_folder(run *r, mx_error *err) {
   return p->config && p->metrics && p->digests && p->model && p->state ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
 }
 
+/* Where the gradients go is looked at before the first step, not after hours of them. */
+static mx_status check_gradients(const char *path, mx_error *err) {
+  const size_t n = strlen(path), ending = strlen(".safetensors");
+  if (n <= ending || strcmp(path + n - ending, ".safetensors"))
+    return mx_fail(err, MX_ERR_ARG, "gradients: '%s', expected a name that ends in .safetensors", path);
+  const char *slash = strrchr(path, '/');
+  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  if (!folder) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  const mx_status status = access(folder, W_OK) ? mx_fail(err, MX_ERR_IO, "gradients: %s: %s", folder, strerror(errno)) : MX_OK;
+  free(folder);
+  return status;
+}
+
 static int exists(const char *path) {
   struct stat s;
   return !stat(path, &s);
@@ -133,6 +147,7 @@ static int exists(const char *path) {
 static mx_status begin(run *r, mx_error *err) {
   mx_status status = mxi_config_read(&r->config, r->how->config, r->how->set, r->how->n_set, err);
   const mx_exec exec = {.n_threads = r->how->n_threads};
+  if (!status && r->how->gradients) status = check_gradients(r->how->gradients, err);
   if (!status) status = mxi_data_open(&r->data, &r->config, r->how->data, &exec, err);
   if (!status) status = make_model(r, &exec, err);
   if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
@@ -147,6 +162,8 @@ static mx_status begin(run *r, mx_error *err) {
       status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
     free(late);
     if (!status) status = mxi_metrics_resume(&r->layers, r->path.state, err);
+    if (!status && r->how->gradients && r->step >= r->config.train.steps)
+      status = mx_fail(err, MX_ERR_ARG, "gradients: all %zu steps of the run are done, expected one that is left", r->config.train.steps);
   }
   if (!status) status = mxi_config_write(&r->config, r->path.config, err);
   if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
