@@ -57,7 +57,7 @@ reproduced two
 # shellcheck disable=SC2086
 page "$scratch/reports" $names one two
 [ "$(grep -c '\[one\](#one)' docs/FINDINGS.md)" = 2 ] && [ "$(grep -c '\[two\](#two)' docs/FINDINGS.md)" = 2 ] || fail "one of two sweeps is lost"
-section() { sed -n "/^### $1\$/,/^### [^$1]/p" "$2" | sed '$d'; }
+section() { awk -v head="### $1" '$0 == head { on = 1; print; next } on && /^#+ / { exit } on' "$2"; }
 section one before >was
 section one docs/FINDINGS.md | cmp -s - was || fail "the section of a sweep whose report is gone changes"
 small one 4

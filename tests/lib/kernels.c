@@ -79,6 +79,7 @@ static void set_random(mx_spec *s, size_t index, uint64_t stream, uint64_t *at) 
   size_t rows = 0;
   while (mx_key_choice(index, rows, &doc, &number)) rows++;
   char text[64];
+  if (!strcmp(key, "elem")) rows = MX_ELEM_NONE + 1; /* younger rows would change every mixture */
   if (rows) {
     name = mx_key_choice(index, pick(stream, at, (uint32_t)rows), &doc, &number);
     if (!strcmp(name, "error") || !strcmp(name, "given") || !strcmp(name, "fixed") || !strcmp(name, "sr") || !strcmp(name, "hif4") ||

@@ -75,10 +75,15 @@ static int same_fault(const mx_fault *f, const mx_fault *g) {
   return f->op == g->op && f->number == g->number && f->format == g->format && !memcmp(&f->region, &g->region, sizeof f->region);
 }
 
-static int same_faults(const blame *a, const blame *b) {
-  int same = a->n == b->n && a->preset == b->preset && a->spec.had_size == b->spec.had_size;
+/* The same faults, be it over another preset. */
+static int blames_alike(const blame *a, const blame *b) {
+  int same = a->n == b->n;
   for (size_t i = 0; same && i < a->n; i++) same = same_fault(&a->fault[i], &b->fault[i]);
   return same;
+}
+
+static int same_faults(const blame *a, const blame *b) {
+  return blames_alike(a, b) && a->preset == b->preset && a->spec.had_size == b->spec.had_size;
 }
 
 /* The same faults and one more, which does nothing here. */
@@ -89,12 +94,17 @@ static int says_more(const blame *b, const mx_fault *faults, size_t n) {
   return n && there == n && b->n > n;
 }
 
-/* Of those that are sure the cheapest, else the cheapest. */
+/* Of those that are sure the cheapest, else the cheapest. A preset that is wrong in more places makes the same fault surer, but not likelier: a cheaper
+ * preset under it goes before. */
 static void choose_best(hunt *h) {
   h->best->n = 0;
   for (int sure = 1; sure >= 0; sure--)
-    for (size_t i = 0; i < h->n_all && !h->best->n; i++)
-      if (!sure || mxi_blame_confirmed(&h->all[i])) *h->best = h->all[i];
+    for (size_t i = 0; i < h->n_all && !h->best->n; i++) {
+      if (sure && !mxi_blame_confirmed(&h->all[i])) continue;
+      size_t first = 0;
+      while (!blames_alike(&h->all[first], &h->all[i])) first++;
+      *h->best = h->all[first];
+    }
 }
 
 void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
