@@ -14,7 +14,7 @@ CHECK_PARTS  = $(foreach t,$(TESTS) $(HIP_NATIVE_TESTS),$(notdir $(t))=$(t)) \
 
 .PHONY: deps-check check check-all check-build check-run
 deps-check: # all at once, before minutes of tests
-	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip python
+	@tools/install-deps.sh --mode=$(INSTALL) build test fuzz style hip python charts
 check: export DEV := 1
 check: deps-check ## all the tests, side by side: one line a part with its seconds, logs in build/release/check (FAST=1: 90 seconds, before each commit; JOBS=)
 	@$(MAKE) -s -j$(JOBS) check-build
