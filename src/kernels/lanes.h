@@ -9,17 +9,17 @@
 typedef struct mx_lanes {
   int32_t emin, man; /* the exponent field of the smallest normal number; mantissa bits */
   int32_t round;     /* MX_ROUND_RNE .. MX_ROUND_RTN */
-  int32_t max_code;  /* larger magnitudes become over */
-  int32_t over[2];   /* complete codes; [1] for negative values */
+  int32_t max_code;  /* magnitudes with larger codes get the code over */
+  int32_t over[2];   /* codes with their sign; [1] for negative values */
   int32_t inf[2], nan[2];
-  int32_t zero[2], tiny[2]; /* codes of +0 and -0, and of what rounds to zero */
+  int32_t zero[2], tiny[2]; /* codes of +0 and -0, and of numbers that round to zero */
   int32_t sign;             /* the sign bit of a code, or 0 */
   int32_t negate;           /* two's complement */
-  int32_t fixed;            /* the step is the same everywhere: INT */
-  int32_t flush;            /* exponent fields below this give zero */
-  int32_t plain;            /* to nearest, saturating, keeping -0; at most eight bits, with a mantissa */
-  float most;               /* largest value */
-  int32_t exp, low;         /* exp: kind EXP; low: binary32 subnormals do not all have the same code */
+  int32_t fixed;            /* all steps are equal, as in the INT formats */
+  int32_t flush;            /* numbers with a smaller exponent field become zero */
+  int32_t plain;            /* the format has a mantissa and at most eight bits; rounding is to nearest, saturating, and keeps -0 */
+  float most;               /* the largest value of the format */
+  int32_t exp, low;         /* exp: the format is of kind EXP; low: not all binary32 subnormals have the same code */
 } mx_lanes;
 
 /** Returns 0 if this encoding needs the scalar path. */

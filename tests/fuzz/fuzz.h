@@ -36,7 +36,7 @@ static int fuzz_reader(const uint8_t *data, size_t n_bytes, mx_status (*parse)(m
     for (size_t i = 0; i < f.n_meta; i++) MUST(f.meta[i].key && f.meta[i].value && mx_file_meta(&f, f.meta[i].key));
   }
   mxi_io_free_parsed(&f);
-  /* The header of an input whose length is not known: what is whole states its own length. */
+  /* Reads the header as that of an input of unknown length: a whole file states its own length. */
   mx_file g = {.path = path, .base = data, .n_bytes = n_bytes, .way = IO_HEAD, .open_ended = 1};
   const mx_status stated = parse(&g, &err);
   MUST(s || (!stated && g.n_bytes == n_bytes));

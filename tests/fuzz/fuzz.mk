@@ -1,13 +1,13 @@
-# Every reader of files under libFuzzer. Included by the Makefile.
-# Fuzz targets link what they need of core and io, instrumented; clang alone has libFuzzer.
+# Builds and runs libFuzzer on every reader of files. The Makefile includes it. Fuzz targets link instrumented objects of core and io; only clang has
+# libFuzzer.
 .PHONY: deps-fuzz fuzz fuzz-short fuzz-build fuzzers
 FUZZ_SECONDS ?= 600
-# 0: another each time.
+# 0 takes another seed each time.
 FUZZ_SEED ?= 0
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 deps-fuzz:
 	@tools/install-deps.sh --mode=$(INSTALL) build fuzz
-# Of verify/ what the pipe protocol and the comparison of outputs need.
+# The files of verify/ that the pipe protocol and the comparison of outputs need.
 FUZZ_SRC := $(wildcard src/core/*.c src/io/*.c src/io/base/*.c) $(filter-out $(ISA_SKIP),$(call rooms,src/kernels)) \
   src/verify/vectors/vectors.c src/verify/vectors/compare.c $(wildcard src/verify/diff/*.c)
 $(B)/libfuzz.a: $(call obj,$(FUZZ_SRC))

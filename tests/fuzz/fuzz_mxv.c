@@ -1,4 +1,4 @@
-/* Feeds any bytes to the reader of .mxv: what parses must print to the same bytes. What parses must print to the same bytes. */
+/* Feeds any bytes to the reader of .mxv: what it accepts must be printed as the same bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

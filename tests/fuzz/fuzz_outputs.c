@@ -1,4 +1,5 @@
-/* Takes any bytes as what a kernel under test wrote: codes and scales against others, under specs of every width. diff takes them all. */
+/* Takes any bytes for the codes and scales that a kernel under test wrote, and compares them with others under specs of
+ * every width; diff must accept all. */
 #include <stdlib.h>
 #include <string.h>
 

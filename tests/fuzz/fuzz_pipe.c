@@ -1,5 +1,5 @@
-/* Feeds any bytes to the pipe protocol: what `mxgold verify -` does with what a program sends. Text that parses is held to its own header: refused
- * with one line, or compared with what should be there; what should be there agrees with itself. */
+/* Feeds any bytes to the pipe protocol, as `mxgold verify -` reads a program's answer. Text that parses is compared with what its header asks for, or
+ * refused with one line; the right answer must be accepted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     refused(s, &err);
     return 0;
   }
-  /* As two files: any columns at all. */
+  /* As two files with any columns. */
   s = mx_vectors_compare(count, &got, &got, 1, &err);
   if (s)
     refused(s, &err);
   else
     for (size_t i = 0; i < got.n_columns; i++) MUST(count[i].differ == 0 && count[i].compared == got.n_cases * got.columns[i].count);
-  /* As a pipe. Inputs of a fuzzer are small; a spec may still ask for a lot of rotation. */
+  /* As a pipe. A fuzzer's inputs are small, but a spec may still ask for large rotations. */
   s = mx_vectors_expected(&want, &got, &err);
   if (s)
     refused(s, &err);

@@ -1,5 +1,5 @@
-/* Quantises four formats as one would write it in an afternoon, with the bugs that one would write into it. It shares no code with the library but
- * mx_encode() and mx_decode(). */
+/* Quantises to four formats by code that was written quickly and by hand, with the bugs that such code has. Of the library it uses mx_encode() and
+ * mx_decode() alone. */
 #include "broken.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ typedef struct kernel {
   size_t width, across, cols;
   const mx_format *elem, *scale;
   float max, tensor_max;  /* largest element; max|X| */
-  const float *of_scales; /* what scales come from */
+  const float *of_scales; /* the numbers that the scales are made from */
 } kernel;
 
 static float cut(float x) {
@@ -134,7 +134,7 @@ static double scaled(const kernel *k, float x, uint32_t code, float amax) {
   return (double)(x * (1 / (k->tensor_max / 2688) / sf));
 }
 
-/* The code of a magnitude, with the bug's ties and thresholds. */
+/* Returns the code of a magnitude, with the ties and thresholds of the bug. */
 static uint32_t magnitude(const kernel *k, double a, int negative) {
   const mx_encoding down = {.round = MX_ROUND_RTZ};
   const uint32_t low = (uint32_t)mx_encode(k->elem, a, &down, 0), right = (uint32_t)mx_encode(k->elem, a, &(mx_encoding){0}, 0);
@@ -174,7 +174,7 @@ static float tensor_maximum(const kernel *k, const float *x, size_t row) {
   return amax_of(x + first * k->cols, (end - first) * k->cols, BROKEN_NONE);
 }
 
-/* What the scale of block b of a row comes from. */
+/* Returns the maximum from which the scale of block b of a row is made. */
 static float scale_from(const kernel *k, const float *x, size_t r, size_t b) {
   const float *row = (k->of_scales ? k->of_scales : x) + r * k->cols;
   const size_t w = k->width;
@@ -209,7 +209,7 @@ static void row_codes(const kernel *k, uint8_t *codes, uint8_t *scales, const fl
   }
 }
 
-/* Where codes go, in a row. */
+/* Puts the codes of a row where the bug stores them. */
 static void move_codes(const kernel *k, uint8_t *codes) {
   uint8_t old[COLS];
   const size_t group = k->elem->bits == 4 ? 8 : 4;
@@ -241,7 +241,7 @@ static void move_blocks(const kernel *k, uint8_t *codes, uint8_t *scales) {
   }
 }
 
-/* Rows and tiles in another place, of a matrix of bytes. */
+/* Moves rows and tiles of a matrix of bytes to where the bug stores them. */
 static void move_rows(uint8_t *x, size_t cols, int bug, int of_scales) {
   uint8_t *old = malloc(ROWS * cols);
   if (!old) abort();
@@ -252,7 +252,7 @@ static void move_rows(uint8_t *x, size_t cols, int bug, int of_scales) {
       if (bug == BROKEN_ROW_PAIRS) i = r ^ 1;
       if (bug == BROKEN_ROWS_TURNED && of_scales) i = ROWS - 1 - r;
       if (bug == BROKEN_TILES_TURNED && !of_scales) i = r / 16 * 16 + c % 16, k = c / 16 * 16 + r % 16;
-      if (bug == BROKEN_GRID_TURNED) { /* scales: tiles as wide as those of the codes */
+      if (bug == BROKEN_GRID_TURNED) { /* the tiles of scales are as wide as those of the codes */
         const size_t wide = cols / 8, tile = r / 64 * 8 + c / wide;
         i = tile % 2 * 64 + r % 64, k = tile / 2 * wide + c % wide;
       }
@@ -278,7 +278,7 @@ void broken_run(mx_sample *s, int bug, char base) {
   numbers(x, &k);
   memcpy(seen, x, ROWS * k.cols * sizeof *x);
   change_input(seen, &k);
-  float *of_scales = NULL; /* one of two is rotated */
+  float *of_scales = NULL; /* the scales or the elements come from rotated numbers, not both */
   if (bug == BROKEN_AMAX_UNROTATED || bug == BROKEN_CODES_UNROTATED) {
     k.of_scales = of_scales = malloc(ROWS * k.cols * sizeof *of_scales);
     if (!of_scales) abort();
@@ -327,7 +327,8 @@ void broken_free(mx_sample *s) {
 int broken_is_named(const mx_identity *id, int bug) {
   const char *names = broken_rows[bug].names, *is = id->bug.name ? id->bug.name : "";
   const size_t n = strlen(is);
-  if (id->bug.name && (id->bug.codes || id->bug.scales || id->bug.tensor_scales)) return 0; /* every byte, or it is not named */
+  if (id->bug.name && (id->bug.codes || id->bug.scales || id->bug.tensor_scales))
+    return 0; /* a bug that leaves bytes wrong does not count as named */
   for (const char *p = names;; p += strcspn(p, "|") + 1) {
     if (strcspn(p, "|") == n && !strncmp(p, is, n)) return 1;
     if (!p[strcspn(p, "|")]) return 0;

@@ -13,7 +13,7 @@
 #include "mxgold/layout.h"
 #include "mxgold/quantize.h"
 
-/* What MXGOLD_ISA_OFF was when the program started. */
+/* The value of MXGOLD_ISA_OFF when the program started. */
 static char outside[128];
 static __attribute__((constructor)) void look_outside(void) {
   const char *text = getenv("MXGOLD_ISA_OFF");
@@ -27,7 +27,7 @@ static void switch_back(void) {
     unsetenv("MXGOLD_ISA_OFF");
 }
 
-/* Names of the ISAs in `off`, for MXGOLD_ISA_OFF: the call has no argument for them. */
+/* Sets MXGOLD_ISA_OFF to the names of the ISAs in `off`, since the call has no argument for them. */
 static void switch_off(uint32_t off) {
   char text[256];
   snprintf(text, sizeof text, "%s", outside);
@@ -150,7 +150,7 @@ static int decode_array(char *why, uint32_t off, size_t *values) {
 static const size_t byte_lengths[] = {1, 2, 255, 256, 257, 288, 300, 303, 319, 320, 336, 351, 383, 384, 447, 448, 511, 512, 640, 1000, 4097};
 enum { BYTE_LENGTHS = sizeof byte_lengths / sizeof *byte_lengths, MOST_BYTES = 4200 };
 
-/* Where code i of n stands: SPEC 7. */
+/* Returns the place of code i of n, by SPEC section 7. */
 static size_t nibble_place(int *high, size_t i, size_t n, int nibble, size_t block) {
   if (nibble != MX_NIBBLE_HALF_BLOCK) {
     *high = (i % 2 != 0) == (nibble == MX_NIBBLE_LOW_FIRST);
@@ -171,7 +171,7 @@ static int pack_4_bits(char *why, uint32_t off, size_t *values) {
       for (size_t b = 0; b < sizeof blocks / sizeof *blocks && !bad; b++) {
         const size_t n = byte_lengths[l], bytes = (n + 1) / 2;
         uint8_t *from = codes + l % 7;
-        for (size_t i = 0; i < MOST_BYTES; i++) codes[i] = (uint8_t)checkasm_next(); /* bits beyond the four are not to matter */
+        for (size_t i = 0; i < MOST_BYTES; i++) codes[i] = (uint8_t)checkasm_next(); /* the upper four bits must not matter */
         memset(want, 0, sizeof want);
         int high;
         for (size_t i = 0; i < n; i++) {
@@ -247,7 +247,7 @@ static int layouts(char *why, uint32_t off, size_t *values) {
   return bad;
 }
 
-/* Two rows of codes side by side: each kernel of differ.h, whole arrays compared. Some pairs of 4-bit codes are in sets, so that some calls stop. */
+/* Compares two rows of codes by each kernel of differ.h, over whole arrays. Some pairs of 4-bit codes are in the sets, so that some calls stop at one. */
 enum { DIFFER_MOST = 1024, DIFFER_SETS = 5 };
 typedef struct differ_out {
   guarded pairs, sums, cols[2];
@@ -270,7 +270,7 @@ static void differ_free(differ_out *o) {
 
 static int by_value(const void *a, const void *b) { return memcmp(a, b, 2); }
 
-/* The first `done` bytes of what a kernel gave: pairs in any order. */
+/* Compares the first `done` bytes that a kernel wrote; the order of pairs is free. */
 static int differ_same(differ_out *a, differ_out *b, size_t done, unsigned unit) {
   qsort(a->pairs.at, done, 2, by_value);
   qsort(b->pairs.at, done, 2, by_value);
@@ -279,7 +279,7 @@ static int differ_same(differ_out *a, differ_out *b, size_t done, unsigned unit)
          intact(&a->sums) && intact(&a->cols[0]) && intact(&a->cols[1]);
 }
 
-/* Pairs of codes counted by a kernel, over all of its eight sums, and one by one. */
+/* Counts pairs of codes by a kernel, in all of its eight sums, and one by one. */
 static int differ_tallies(char *why, const mx_differ_kernels *k, size_t *values) {
   static uint8_t x[MX_DIFFER_TALLY + 8], y[MX_DIFFER_TALLY + 8];
   static uint64_t got[256][8], want[256];
@@ -292,7 +292,7 @@ static int differ_tallies(char *why, const mx_differ_kernels *k, size_t *values)
       x[i] = (uint8_t)checkasm_next(), y[i] = checkasm_next() % most ? (uint8_t)checkasm_next() : (uint8_t)(x[i] ^ 0x11);
     memset(want, 0, sizeof want);
     for (size_t i = 0; i < 256; i++)
-      for (size_t l = 0; l < 8; l++) want[i] += got[i][l] = i * l; /* it adds */
+      for (size_t l = 0; l < 8; l++) want[i] += got[i][l] = i * l; /* the kernel must add to what is there */
     for (size_t i = 0; i < MX_DIFFER_TALLY; i++)
       for (unsigned h = 0; h < 8; h += 4) {
         const unsigned a = x[shift + i] >> h & 15, b = y[i] >> h & 15;
@@ -321,7 +321,7 @@ static int differ(char *why, uint32_t off, size_t *values) {
     const unsigned unit = round & 1 ? 8 : 16, alike = checkasm_next() % 5;
     memset(sets, 0, sizeof sets);
     for (uint32_t i = checkasm_next() % 9; i > 0; i--)
-      sets[checkasm_next() % sizeof sets] |= (uint8_t)(1u << checkasm_next() % 8); /* one pair in a hundred or so */
+      sets[checkasm_next() % sizeof sets] |= (uint8_t)(1u << checkasm_next() % 8); /* about one pair in a hundred */
     for (size_t i = 0; i < sizeof x; i++) {
       x[i] = (uint8_t)checkasm_next();
       y[i] = alike == 4                           ? (uint8_t)checkasm_next()
@@ -341,7 +341,7 @@ static int differ(char *why, uint32_t off, size_t *values) {
     if (!differ_same(&got, &want, n, unit)) bad = failed(why, "%zu codes of 8 bits, units of %u", n, unit);
     differ_free(&got);
     differ_free(&want);
-    for (size_t from = 0; from < n && !bad; from += 64) { /* to the first that stops it, and on behind it */
+    for (size_t from = 0; from < n && !bad; from += 64) { /* up to the first pair that stops it, then on from the byte behind it */
       got = differ_room(n - from, shift), want = differ_room(n - from, 0);
       const uint16_t *s = set + from / unit;
       const size_t done = k->fours(got.sums.at, got.cols[0].at, got.cols[1].at, x + shift + from, y + from, n - from, sets, s, unit),

@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 /** Run every operation on one ISA (a bit of MX_ISA_ALL): lengths around vectors and blocks, unaligned inputs, strides, guards on both sides of each
- *  output; ties, thresholds, powers of two, far exponents, NaN, Inf, zeros. Prints a line an operation, "not run: ..." where the host lacks the
- *  ISA. Returns how many operations differ. */
+ *  output; ties, thresholds, powers of two, far exponents, NaN, Inf, zeros. Prints a line for each operation, "not run: ..." where the host lacks the
+ *  ISA. Returns the number of operations that differ. */
 int checkasm(uint32_t isa);
 
-/** Numbers of a block's own size, by kind: plain, ties, far exponents and special values, around a threshold, powers of two. */
+/** Fills x with numbers of one of these kinds: plain ones, ties, far exponents with special values, numbers around a threshold, powers of two. Each block
+ *  has a size of its own. */
 enum { CHECKASM_KINDS = 5 };
 void checkasm_fill(float *x, size_t n, int kind);
 

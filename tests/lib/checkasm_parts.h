@@ -12,7 +12,7 @@
 #include "mxgold/isa.h"
 #include "mxgold/quantize.h"
 
-/* Bytes of a guard; values of the longest row; room for what is wrong. */
+/* The bytes of a guard, the values of the longest row, and the room for the line that says what is wrong. */
 enum { GUARD = 64, MOST = 1100, WHY = 512 };
 
 /* The next 32 bits of the generator that all inputs come from. */
@@ -50,7 +50,7 @@ static const mx_exec scalar = {.isa_mask = MX_ISA_ALL};
 static const size_t lengths[] = {1, 15, 16, 17, 31, 32, 33, 63, 65, 127, 129, 255, 256, 257, 511, 512, 513, 544, 1023, 1056};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* An operation on an ISA, all others being off: 0, or 1 with a line in `why`; *values counts what was compared. */
+/* Runs an operation with the ISAs in `off` switched off. Returns 0, or 1 with a line in `why`; adds the number of values compared to *values. */
 typedef int operation(char *why, uint32_t off, size_t *values);
 operation checkasm_quantize, checkasm_sixteen_bits, checkasm_stochastic, checkasm_both_directions, checkasm_dequantize, checkasm_tensor_amax;
 

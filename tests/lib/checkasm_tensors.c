@@ -193,7 +193,7 @@ static int hold_quantize(char *why, uint32_t off, const char *name, const mx_spe
   return bad;
 }
 
-/* Of 16-bit inputs: what their binary32 values give, which are made here one by one. */
+/* 16-bit inputs must give what their binary32 values give; those are made here one by one. */
 static int hold_16(char *why, uint32_t off, const char *name, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld) {
   char what[WHY / 2];
   static uint16_t half[ROWS * 1200 + 8];
@@ -204,7 +204,7 @@ static int hold_16(char *why, uint32_t off, const char *name, const mx_spec *spe
     for (size_t i = 0; i < rows * ld; i++) {
       uint32_t bits;
       memcpy(&bits, x + i, sizeof bits);
-      const unsigned kind = checkasm_next() % 8; /* their own numbers, or any bits: subnormals, Inf and NaN with payloads */
+      const unsigned kind = checkasm_next() % 8; /* either the numbers above rounded, or any bits: subnormals, Inf, and NaN with payloads */
       at[i] = type == MX_INPUT_DTYPE_BFLOAT16 ? (uint16_t)(kind ? bits >> 16 : checkasm_next())
                                               : (uint16_t)(kind > 1 ? (bits >> 16 & 0x8000) | (0x3C00 + (checkasm_next() & 0x1FFF))
                                                            : kind   ? checkasm_next() & 0x83FF
@@ -242,7 +242,7 @@ static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
     for (size_t k = 0; k < LENGTHS; k++)
       for (int kind = 0; !bad && kind < CHECKASM_KINDS; kind++) {
         if ((i + k + (size_t)kind) % 7) continue;
-        float *at = x + (k + 1) % 5; /* aligned to a float alone */
+        float *at = x + (k + 1) % 5; /* aligned to four bytes and no more */
         checkasm_fill(at, ROWS * MOST, kind);
         bad = hold(why, off, name, &spec, at, ROWS, lengths[k], lengths[k] + k % 4);
         *values += ROWS * lengths[k];
@@ -252,8 +252,8 @@ static int over_specs(char *why, uint32_t off, size_t *values, int stochastic,
   return bad;
 }
 
-/* scale.rule=hif4 where its levels and its elements turn: largest numbers of a group about 4 and 2 over the rounded reciprocal of the scale, elements
- * about halves of steps, and the floats on both sides. */
+/* Makes inputs on which scale.rule=hif4 decides closely: the largest number of a group is near 4 or 2 times the scale, elements lie near the middle of
+ * two steps, and the floats next to both are among them. */
 static int hif4_thresholds(char *why, uint32_t off, size_t *values) {
   enum { BLOCKS = 16, N = 64 * BLOCKS };
   static float x[N];
@@ -265,7 +265,7 @@ static int hif4_thresholds(char *why, uint32_t off, size_t *values) {
       const mx_format *bf16 = mx_scale_format(MX_SCALE_BF16);
       const double scale = ldexp(1 + 0.25 * (double)(b % 4), (int)(checkasm_next() % 40) - 20), r = mx_round_to(bf16, 1 / scale, &nearest, 0);
       for (size_t i = 0; i < 64; i++) {
-        const int top = i % 4 == 0 && checkasm_next() % 2; /* of its group: what decides a level */
+        const int top = i % 4 == 0 && checkasm_next() % 2; /* the largest of its group, which decides a level */
         const double t = top ? (double)(2 + 2 * (checkasm_next() % 2))
                              : 0.125 * (double)(2 * (checkasm_next() % 8) + 1) * (double)(1 << (checkasm_next() % (i / 4 % 3 + 1)));
         const float v = (float)(t / r);
@@ -293,10 +293,10 @@ static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_s
   int bad = 0;
   if (!mx_quantize(&t.t, x, rows, cols, ld, spec, &scalar, NULL)) {
     for (size_t i = 0; cols % 3 == 0 && !mx_spec_is_plain(spec) && i < t.codes.n; i += 7)
-      t.t.codes[i] = (uint8_t)checkasm_next(); /* codes that no number has */
+      t.t.codes[i] = (uint8_t)checkasm_next(); /* any bytes, also codes that no number has */
     for (size_t i = 0; cols % 3 == 0 && !mx_spec_is_plain(spec) && i < t.scales.n; i += 5) t.t.scales[i] = (uint8_t)checkasm_next();
     if (cols % 3 == 0 && !mx_spec_is_plain(spec))
-      memset(t.t.scales, 0xFF, t.t.scale_bytes); /* a NaN with a sign in every format that has one */
+      memset(t.t.scales, 0xFF, t.t.scale_bytes); /* in every format that has a NaN, this byte is one, with its sign set */
     guarded got = room(rows * ld * 4, 4), want = room(rows * ld * 4, 0), half = room(rows * ld * 2, 2);
     mx_dequantize((float *)(void *)got.at, ld, &t.t, spec, &exec);
     mx_dequantize((float *)(void *)want.at, ld, &t.t, spec, &scalar);
@@ -329,7 +329,7 @@ int checkasm_dequantize(char *why, uint32_t off, size_t *values) { return over_s
 int checkasm_both_directions(char *why, uint32_t off, size_t *values) {
   static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
   enum { BIG = 300 * 257 };
-  mx_spec spec, other; /* the transpose takes a spec of its own: the next of the list, and another seed */
+  mx_spec spec, other; /* the transpose is quantised under the next spec of the list, with another seed */
   char name[160], next[160], what[WHY / 2];
   float *x = malloc((BIG + 8) * sizeof *x), *y = malloc(BIG * sizeof *y);
   const mx_exec exec = {.isa_mask = off};
@@ -376,7 +376,7 @@ int checkasm_tensor_amax(char *why, uint32_t off, size_t *values) {
       checkasm_fill(x, MOST + 8, kind);
       int nan = 0;
       for (size_t i = 0; i < n; i++) nan |= isnan(at[i]), want = fabsf(at[i]) > want ? fabsf(at[i]) : want;
-      at[n] = INFINITY; /* not to be seen */
+      at[n] = INFINITY; /* must not be read */
       if (nan) want = NAN;
       mx_tensor_amax(&got, at, 1, n, n, &spec, &exec);
       if (nan ? !isnan(got) : memcmp(&got, &want, 4)) return failed(why, "%zu values: %a, expected %a", n, (double)got, (double)want);

@@ -37,7 +37,7 @@ static int quantize_one(mx_sample *s, const float *x, const mx_cases *c, const m
 }
 
 void outputs_add(outputs *o, const mx_cases *c, const mx_spec *spec, int keep) {
-  enum { MOST = 1 << 18 }; /* elements in many tensors: large blocks make large cases */
+  enum { MOST = 1 << 18 }; /* the most elements of a suite's tensors: large blocks make large cases */
   const size_t step = c->n > 1 ? c->n * c->rows * c->cols / MOST + 1 : 1;
   for (size_t i = 0; i < c->n; i += step) {
     if (o->n == o->room) o->samples = realloc(o->samples, (o->room = o->room ? 2 * o->room : 64) * sizeof *o->samples);
@@ -72,14 +72,14 @@ void outputs_free(outputs *o) {
 
 static uint32_t pick(uint64_t stream, uint64_t *at, uint32_t n) { return (uint32_t)((uint64_t)mx_random(stream, 77, (*at)++) * n >> 32); }
 
-/* A value of a choice key: any but those that need what a spec in text cannot say. */
+/* Draws a value of a choice key, of those that a spec in text can say in full. */
 static void set_random(mx_spec *s, size_t index, uint64_t stream, uint64_t *at) {
   const char *key = mx_key_name(index), *name = NULL, *doc;
   int number = 0;
   size_t rows = 0;
   while (mx_key_choice(index, rows, &doc, &number)) rows++;
   char text[64];
-  if (!strcmp(key, "elem")) rows = MX_ELEM_NONE + 1; /* younger rows would change every mixture */
+  if (!strcmp(key, "elem")) rows = MX_ELEM_NONE + 1; /* rows that were added later would change every mixture */
   if (rows) {
     name = mx_key_choice(index, pick(stream, at, (uint32_t)rows), &doc, &number);
     if (!strcmp(name, "error") || !strcmp(name, "given") || !strcmp(name, "fixed") || !strcmp(name, "sr") || !strcmp(name, "hif4") ||
@@ -129,7 +129,7 @@ static void draw_mixture(mx_spec *s, uint64_t stream) {
   }
 }
 
-/* Does it keep the numbers, more or less? A mixture that saturates or loses nearly all of them is not a quantiser. */
+/* Are most numbers kept to within a third? A mixture that saturates or loses nearly all of them is no quantiser. */
 static int is_quantiser(const mx_spec *s) {
   enum { ROWS = 8, COLS = 256 };
   static float x[ROWS * COLS], y[ROWS * COLS];
@@ -161,14 +161,14 @@ static int set_if_allowed(mx_spec *s, const char *key, const char *value) {
   return 1;
 }
 
-/* One of a list, if the other keys allow it. */
+/* Sets a key to one of a list, if the other keys allow it. */
 static void set_one_of(mx_spec *s, const char *key, const char *const *list, size_t n, uint64_t stream, uint64_t *at) {
   set_if_allowed(s, key, list[pick(stream, at, (uint32_t)n)]);
 }
 #define ONE_OF(key, ...)                                                                                                                       \
   set_one_of(s, key, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), stream, &at)
 
-/* Numbers and shapes that draw_mixture() leaves alone. */
+/* Draws the numbers and shapes that draw_mixture() leaves alone. */
 static void draw_numbers(mx_spec *s, uint64_t stream) {
   uint64_t at = 1000;
   if (pick(stream, &at, 40) == 0) {
@@ -180,7 +180,7 @@ static void draw_numbers(mx_spec *s, uint64_t stream) {
     if (!mx_spec_check(&t, NULL)) *s = t;
     return;
   }
-  if (pick(stream, &at, 10) == 0) { /* foursix needs much of the others */
+  if (pick(stream, &at, 10) == 0) { /* foursix needs certain values of the other keys */
     mx_spec t = {.elem = MX_ELEM_E2M1,
                  .scale = s->scale,
                  .scale_rule = MX_SCALE_RULE_VALUE,
@@ -207,7 +207,7 @@ static void draw_numbers(mx_spec *s, uint64_t stream) {
   if (pick(stream, &at, 8) == 0) ONE_OF("deq.arith", "exact", "two_step");
 }
 
-/* Chance and a rotation, with seeds that people use. */
+/* Draws stochastic rounding and a rotation, with seeds such as people choose. */
 static void draw_chance(mx_spec *s, uint64_t stream) {
   uint64_t at = 2000;
   char seed[24];
@@ -233,7 +233,7 @@ void wide_mixture(mx_spec *s, uint64_t stream) {
     draw_mixture(s, stream * 1000 + k);
     draw_numbers(s, stream * 1000 + k);
     if (!is_quantiser(s)) continue;
-    draw_chance(s, stream * 1000 + k); /* what is rotated is not turned back */
+    draw_chance(s, stream * 1000 + k); /* only after the check above, which does not undo a rotation */
     return;
   }
 }

@@ -36,7 +36,8 @@ void math_inputs_random(float *x, size_t n, uint32_t seed) {
   }
 }
 
-/* tests/test_math.c holds the library to the reference, and that to MPFR; these hold all machines and compilers to one another. */
+/* tests/test_math.c compares the library with the reference, and the reference with MPFR; these digests hold all
+ * machines and compilers to the same bits. */
 static const struct {
   const char *what, *digest;
 } rows[] = {

@@ -8,7 +8,7 @@
 
 enum { BITS = 160 };
 
-/* x / (1 + e^-z) and its like lose nothing in this form; u as in formats/math.def. */
+/* Functions such as x / (1 + e^-z) lose no digits in this form; u is that of formats/math.def. */
 static void two_u(mpfr_t out, mpfr_t slope, const mpfr_t x) {
   mpfr_t z, c;
   mpfr_inits2(BITS, z, c, (mpfr_ptr)0);
@@ -27,7 +27,7 @@ static void two_u(mpfr_t out, mpfr_t slope, const mpfr_t x) {
   mpfr_clears(z, c, (mpfr_ptr)0);
 }
 
-/* s = 1 / (1 + e^-z), and the other way round. */
+/* Sets s = 1 / (1 + e^-z); negative: of -z, so that 1 - s loses no digits. */
 static void logistic(mpfr_t s, const mpfr_t z, int negative) {
   if (negative)
     mpfr_set(s, z, MPFR_RNDN);
@@ -38,7 +38,7 @@ static void logistic(mpfr_t s, const mpfr_t z, int negative) {
   mpfr_ui_div(s, 1, s, MPFR_RNDN);
 }
 
-/* The normal distribution: erfc(-x / sqrt(2)) / 2; and its density. */
+/* The normal distribution, erfc(-x / sqrt(2)) / 2, and its density. */
 static void normal(mpfr_t p, mpfr_t density, const mpfr_t x) {
   mpfr_t t;
   mpfr_init2(t, BITS);
@@ -120,7 +120,7 @@ static void slope_of(mpfr_t y, int function, const mpfr_t x) {
     mpfr_mul(y, s, t, MPFR_RNDN);
     break;
   case MX_MATH_GELU_TANH:
-    two_u(z, d, x); /* and on: s (1 + x (1 - s) z') */
+    two_u(z, d, x); /* goes on below: s (1 + x (1 - s) z') */
   /* fallthrough */
   case MX_MATH_SILU:
     logistic(s, z, 0);
@@ -141,7 +141,7 @@ static void slope_of(mpfr_t y, int function, const mpfr_t x) {
   mpfr_clears(s, t, z, d, (mpfr_ptr)0);
 }
 
-/* Values that formulas of infinities do not give, or MPFR. */
+/* Sets the values that neither the formulas nor MPFR give at infinities. */
 static int limit(double *y, int function, int slope, float x) {
   if (function == MX_MATH_RSQRT && x == 0) {
     *y = signbit(x) ? -INFINITY : INFINITY; /* IEEE 754-2019 9.2.1; MPFR's is positive */
@@ -171,16 +171,16 @@ double math_oracle_ulps(int function, int slope, float x, float y) {
     ulps = exact == (double)y && (isinf(y) || slope || !signbit(exact) == !signbit(y)) ? 0 : INFINITY;
   } else {
     const long top = mpfr_get_exp(b), place = top - 24 < -149 ? -149 : top > 128 ? 104 : top - 24;
-    if (isinf(y)) /* as if the exponent went on */
+    if (isinf(y)) /* measures as if the range of exponents did not end */
       mpfr_set_ui_2exp(a, 1, 128, MPFR_RNDN);
     else
       mpfr_set_flt(a, y, MPFR_RNDN);
     if (isinf(y) && y < 0) mpfr_neg(a, a, MPFR_RNDN);
-    const int overflows = isinf(y) && top > 128; /* beyond 2^128: Inf is right */
+    const int overflows = isinf(y) && top > 128; /* beyond 2^128, where Inf is right */
     mpfr_sub(a, a, b, MPFR_RNDN);
     mpfr_mul_2si(a, a, -place, MPFR_RNDN);
     ulps = overflows ? 0 : fabs(mpfr_get_d(a, MPFR_RNDA));
-    if (y == 0 && !slope && !signbit(y) == (mpfr_sgn(b) < 0)) ulps = INFINITY; /* what underflows keeps its sign */
+    if (y == 0 && !slope && !signbit(y) == (mpfr_sgn(b) < 0)) ulps = INFINITY; /* a result that underflows keeps its sign */
   }
   mpfr_clears(a, b, (mpfr_ptr)0);
   return ulps;

@@ -20,14 +20,14 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
   const char *key;
   for (size_t k = 0; (key = mx_key_name(k)); k++) {
     if (!strcmp(key, "scale.margin") || !strncmp(key, "eden.", 5) || !strcmp(key, "hif4.ties"))
-      continue; /* younger than the mixtures: they have draws of their own */
+      continue; /* these keys were added after the mixtures, and are drawn elsewhere */
     if (below(state, 4)) continue;
     char value[64] = "";
     size_t n = 0;
     int number = 0;
     while (mx_key_choice(k, n, NULL, NULL)) n++;
     if (!strcmp(key, "deq.arith") || !strcmp(key, "select"))
-      n = 2; /* the rows that they had when mixtures were first counted: later ones have draws of their own */
+      n = 2; /* only the rows that they had when the mixtures were made: later ones are drawn elsewhere */
     if (!strcmp(key, "elem")) n = MX_ELEM_NONE + 1;
     if (n) {
       const char *name = mx_key_choice(k, below(state, (uint32_t)n), NULL, &number);
@@ -64,7 +64,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     }
   }
   if (spec->sr_source == MX_SR_SOURCE_GIVEN) spec->sr_source = MX_SR_SOURCE_PHILOX;
-  /* An odd pick rarely goes with a chain; give chains what they need half of the time. */
+  /* Few mixtures allow a chain, so what a chain needs is set here. */
   if (spec->chain != MX_CHAIN_EXACT) {
     spec->scale_rule = MX_SCALE_RULE_VALUE;
     spec->scale_form = MX_SCALE_FORM_DECODE;
@@ -76,7 +76,7 @@ int mixtures_draw(mx_spec *spec, uint64_t *state) {
     spec->tensor_norm = *mx_chain_row(spec->chain)->tensor ? MX_TENSOR_NORM_NV : MX_TENSOR_NORM_NONE;
   }
   if (spec->tensor_norm == MX_TENSOR_NORM_NONE) spec->tensor_given = 0, spec->tensor_given_value = 0;
-  if (mx_spec_is_plain(spec)) return 0; /* has a test of its own */
+  if (mx_spec_is_plain(spec)) return 0; /* plain specs have a test of their own */
   return mx_spec_check(spec, NULL) == MX_OK;
 }
 

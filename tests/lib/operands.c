@@ -35,7 +35,7 @@ void operands_fill(mx_tensor *t, const mx_spec *spec, size_t rows, size_t cols, 
     size_t block_rows, block;
     mx_spec_block(spec, rows, cols, &block_rows, &block);
     for (size_t i = 0; kind == OPERANDS_ZEROS && block_rows == 1 && i < rows * t->scale_cols;
-         i++) { /* the smallest scale where nothing wants one, of E8M0 the largest too */
+         i++) { /* the smallest scale where no element needs one; for E8M0 the largest too */
       const size_t r = i / t->scale_cols, first = i % t->scale_cols * block;
       int any = 0;
       for (size_t k = first; k < cols && k < first + block; k++) any |= x[r * cols + k] != 0;

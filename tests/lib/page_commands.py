@@ -25,7 +25,7 @@ import struct
 import subprocess
 import sys
 
-# What the pages call and the reader brings: a scheduler, GNU parallel, MPI, and a kernel in a pipe, here one that has learnt the right answer by heart.
+# The programs that pages call and readers bring: a scheduler, GNU parallel, MPI, and a kernel in a pipe, which here prints what mxgold itself gives.
 STAND_INS = {
     "sbatch": "for i in 0 1 2 3 4 5 6 7; do SLURM_ARRAY_TASK_ID=$i sh -c \"$3\" || exit; done",
     "parallel": 'exec xargs -I{} "$@"',

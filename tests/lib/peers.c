@@ -17,7 +17,7 @@ static const mx_array *part(const mx_file *f, const char *suite, size_t n, const
   return mx_file_find(&a, f, full, NULL) ? NULL : a;
 }
 
-/* One NaN for every NaN code of a format. */
+/* Returns the same code for every NaN of a format. */
 static uint32_t fold_nan(const mx_format *f, uint32_t code) { return mx_format_is_nan(f, code) ? UINT32_MAX : code; }
 
 static void compare_block_row(peer_count *n, const mx_tensor *t, const mx_spec *spec, const suite_files *s, size_t r, size_t bc) {
@@ -28,7 +28,7 @@ static void compare_block_row(peer_count *n, const mx_tensor *t, const mx_spec *
     const uint32_t want = fold_nan(scale, want_scales[b]), got = fold_nan(scale, t->scales[r * t->scale_cols + b]);
     n->scales += want != got;
     n->bytes++;
-    if (want == UINT32_MAX) continue; /* nothing is said of the codes under a NaN scale */
+    if (want == UINT32_MAX) continue; /* the codes under a NaN scale are free */
     for (size_t c = b * bc; c < (b + 1) * bc && c < t->cols; c++) {
       const uint8_t *row = t->codes + r * t->code_stride;
       uint32_t w = fold_nan(elem, want_codes[c]), g = fold_nan(elem, elem->bits == 4 ? row[c / 2] >> (c % 2 * 4) & 15u : row[c]);

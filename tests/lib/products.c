@@ -1,5 +1,5 @@
-/* Computes products for golden vectors: each model of mx_gemm(), each row of accumulation.def and some instructions, on each mix, on each kind of
- * inputs. */
+/* Computes products for golden vectors: each model of mx_gemm(), each row of accumulation.def and some instructions, on every pair of operand formats and
+ * every kind of input. */
 #include "products.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A small generator of its own, so that neither implementation under test decides its own input. splitmix64. */
+/* SplitMix64, written here so that neither implementation under test makes its own input. */
 static uint64_t next(uint64_t *state) {
   uint64_t z = *state += 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -26,7 +26,7 @@ static uint32_t to_bits(float f) {
   return bits;
 }
 
-/* Sum of four 15-bit integers: bell-shaped, exact, the same everywhere. */
+/* Returns the sum of four 15-bit integers, which is nearly normal, exact, and the same on every machine. */
 static float bell(uint64_t *state) {
   const uint64_t r = next(state);
   const int sum = (int)(r & 0x7FFF) + (int)(r >> 16 & 0x7FFF) + (int)(r >> 32 & 0x7FFF) + (int)(r >> 48 & 0x7FFF) - 2 * 0x7FFF;
@@ -42,7 +42,7 @@ static float *matrix(size_t rows, size_t cols) {
 static void fill_random(float *x, size_t rows, size_t cols, uint64_t *state) {
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < cols; c += 8) {
-      /* mostly one size a row, now and then far away */
+      /* most numbers of a row are of one size, some are far from it */
       const int e = (int)below(state, 8) ? (int)(r % 7) - 3 : (int)below(state, 120) - 60;
       for (size_t i = c; i < c + 8 && i < cols; i++) x[r * cols + i] = ldexpf(bell(state), e);
     }
@@ -50,7 +50,7 @@ static void fill_random(float *x, size_t rows, size_t cols, uint64_t *state) {
 
 static float signed_value(uint64_t *state, float v) { return below(state, 2) ? -v : v; }
 
-/* Block maxima: m * 2^e and one ulp around, m where some rule of some format steps. */
+/* Makes block maxima m * 2^e and their neighbours, with m where some rule of some format changes its answer. */
 static float boundary_value(uint64_t *state, size_t i) {
   static const float steps[] = {1,       1.25f,   1.5f,    1.75f,   1.875f,  1.9375f,  1.8125f,    1.4375f,
                                 1.0625f, 1.1875f, 1.3125f, 1.5625f, 1.6875f, 1.96875f, 1.9999999f, 1.999999f};
@@ -61,7 +61,7 @@ static float boundary_value(uint64_t *state, size_t i) {
   return from_bits(bits == 0 || moved >= 0x7F800000 ? bits : moved);
 }
 
-/* Block maxima by `largest`, the others smaller. */
+/* Makes blocks whose maximum comes from `largest`, with smaller numbers beside it. */
 static void fill_blocks(float *x, size_t rows, size_t cols, size_t bc, uint64_t *state, float (*largest)(uint64_t *, size_t)) {
   size_t n = 0;
   for (size_t r = 0; r < rows; r++)
@@ -69,7 +69,7 @@ static void fill_blocks(float *x, size_t rows, size_t cols, size_t bc, uint64_t 
       const size_t c1 = c0 + bc < cols ? c0 + bc : cols;
       const float a = largest(state, n++);
       for (size_t c = c0; c < c1; c++) x[r * cols + c] = signed_value(state, a * ((float)below(state, 4096) * 0x1p-12f));
-      /* Draws stand one a statement: compilers differ in the order of an expression's calls. */
+      /* Each draw is a statement of its own, since compilers differ in the order of the calls of an expression. */
       const size_t at = c0 + below(state, (uint32_t)(c1 - c0));
       x[r * cols + at] = signed_value(state, a);
     }
@@ -80,13 +80,13 @@ static float any_size(uint64_t *state, size_t i) {
   return ldexpf(1 + (float)below(state, 1 << 22) * 0x1p-22f, e);
 }
 
-/* Code of the first element of the block at (r, c), in the default nibble order. */
+/* Returns the code of the first element of the block at (r, c), in the default nibble order. */
 static uint32_t code_at(const mx_tensor *t, const mx_format *f, size_t r, size_t c) {
   const uint8_t *row = t->codes + r * t->code_stride;
   return f->bits == 4 ? row[c / 2] >> (c % 2 * 4) & 15u : row[c];
 }
 
-/* Every block: its amax alone is quantised; the value over the code's value is the scale in use; then midpoints of codes times that scale. */
+/* Makes ties in every block: quantises its maximum alone, takes value over code as the scale in use, and writes midpoints of codes times that scale. */
 static void fill_ties(float *x, size_t rows, size_t cols, const mx_spec *spec, const suite_oracle *oracle, uint64_t *state) {
   size_t br, bc;
   mx_spec_block(spec, rows, cols, &br, &bc);
@@ -123,9 +123,9 @@ static void fill_special(float *x, size_t rows, size_t cols, size_t bc, uint64_t
     for (size_t c = 0; c < cols; c++) {
       const size_t block = c / bc + r;
       if (block % 4 == 0)
-        x[r * cols + c] = from_bits(values[below(state, block % 8 ? 2 : 16)]); /* whole blocks of zeros; of anything */
+        x[r * cols + c] = from_bits(values[below(state, block % 8 ? 2 : 16)]); /* some blocks of zeros alone, others of any value of the list */
       else if (block % 4 == 1) {
-        const uint32_t magnitude = below(state, 0x01000000); /* subnormals and just above */
+        const uint32_t magnitude = below(state, 0x01000000); /* subnormal numbers, and the normal ones next to them */
         x[r * cols + c] = from_bits(magnitude | below(state, 2) << 31);
       } else if (below(state, 4) == 0)
         x[r * cols + c] = from_bits(values[below(state, 16)]);

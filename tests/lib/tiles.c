@@ -15,7 +15,7 @@ static size_t below(uint64_t *state, size_t n) { return (size_t)(tiles_random(st
 
 static uint64_t mask(int bits) { return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1; }
 
-/* A code from its parts; the exponent is clamped to the finite range. */
+/* Returns the code that has these parts; the exponent is clamped to the finite range. */
 static uint64_t compose(const mx_format *f, int negative, int exp, uint64_t fraction) {
   int field = exp + f->bias, top = (int)mask(f->exp_bits);
   if (f->inf_code != MX_NO_CODE) top--;
@@ -39,7 +39,7 @@ static uint64_t special_code(const mx_format *f, uint64_t *state) {
   }
 }
 
-/* A fraction with few bits set half of the time, so that cuts fall beside ties. */
+/* Returns a fraction; half of them have few bits set, so that sums are cut near ties. */
 static uint64_t fraction(const mx_format *f, uint64_t *state) {
   uint64_t r = tiles_random(state) >> 11;
   return below(state, 2) ? r : below(state, 2) ? (UINT64_C(1) << below(state, (size_t)f->man_bits + 1)) : r & r >> 7 & 3;
@@ -70,7 +70,7 @@ static void put(uint8_t *row, const mx_format *f, size_t k, uint64_t code) {
     return;
   }
   size_t size = mx_mma_bytes(f, 1);
-  if (f->bits == 19) code = code << 13 | (code & 0x1FFF); /* the low bits hold what must not matter */
+  if (f->bits == 19) code = code << 13 | (code & 0x1FFF); /* the low bits, which must not matter, are noise */
   for (size_t i = 0; i < size; i++) row[k * size + i] = (uint8_t)(code >> 8 * i);
 }
 
@@ -79,7 +79,7 @@ static uint64_t negated(const mx_format *f, uint64_t code) {
   return f->kind == MX_KIND_FNUZ && !(code & mask(f->bits - 1)) ? code : code ^ UINT64_C(1) << (f->bits - 1);
 }
 
-/* Rows along K; CANCEL repeats the first half, negated if `flip`. */
+/* Fills rows along K; CANCEL repeats the first half, negated if `flip`. */
 static void *rows_of(const mx_format *f, tiles_kind kind, size_t rows, size_t K, int flip, uint64_t *state) {
   size_t bytes = mx_mma_bytes(f, K), half = K / 2;
   uint8_t *out = calloc(rows * bytes + 1, 1);
@@ -98,7 +98,7 @@ static void *rows_of(const mx_format *f, tiles_kind kind, size_t rows, size_t K,
   return out;
 }
 
-/* Scales: mostly near 1, so that the blocks of a group meet; WIDE over the range, SPECIAL with NaN and zero. */
+/* Fills in the scales. Most are near 1, so that the blocks of a group meet; WIDE takes the whole range, SPECIAL adds NaN and zero. */
 static void *scales_of(const mx_format *f, tiles_kind kind, size_t rows, size_t blocks, uint64_t *state) {
   uint8_t *out = calloc(rows * blocks + 1, 1);
   if (!out) abort();

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What src/gemm/codes/tiles_amx.h defines, which is not read after this. */
+/* Replaces what src/gemm/codes/tiles_amx.h defines; this is its guard, so it is not read again. */
 #define MX_GEMM_CODES_TILES_AMX_H
 
 typedef struct tile_shapes {

@@ -9,7 +9,7 @@
 
 enum { FLOATS = 512 * 24, ROWS = 6, COLS = 300, SCALE_ROWS = 300, SCALE_COLS = 13 };
 
-/* Floats around every tie of formats of up to seven mantissa bits: each sign and exponent with fractions of few bits, and one ulp beside them. */
+/* Makes floats around every tie of formats of up to seven mantissa bits: each sign and exponent with fractions of few bits, and the floats beside them. */
 static float edge(uint32_t i) {
   static const uint32_t fractions[8] = {0x000000, 0x080000, 0x100000, 0x180000, 0x200000, 0x400000, 0x600000, 0x7F8000};
   const uint32_t bits = (i / 24) << 23 | fractions[i % 24 / 3];
@@ -42,7 +42,7 @@ static void decodings(product_fn *fn, void *to, const unit_ops *ops, const mx_fo
   const uint32_t n = 1u << f->bits;
   for (uint32_t code = 0; code < n; code++) {
     const double v = ops->decode(f, code);
-    values[code] = v == v ? (float)v : __builtin_nanf(""); /* a NaN's sign is no part of a value */
+    values[code] = v == v ? (float)v : __builtin_nanf(""); /* the sign of a NaN is not compared */
   }
   fn(to, "decode", f->name, "codes", values, n * sizeof *values);
 }

@@ -21,7 +21,7 @@
 
 enum { chunk = 1 << 26, step = 1 << 16 };
 
-/* A conversion, or (format NULL) the reciprocal. */
+/* A conversion, or the reciprocal if format is NULL. */
 typedef struct conversion {
   const char *name;
   int bytes;
@@ -73,7 +73,7 @@ static float value_of(uint32_t bits) {
   return x;
 }
 
-/* One value as SPEC section 4 says the device converts it. */
+/* Converts one value as the device does by SPEC section 4. */
 static uint32_t expect_one(const conversion *c, const mx_format *format, uint32_t bits) {
   const uint32_t magnitude = bits & 0x7FFFFFFFu, sign = bits >> 31;
   const int shift = !strcmp(c->format, "tf32") ? 13 : 0;
@@ -134,12 +134,12 @@ static size_t convert(const conversion *c, void *out, char digest[33], sil_all32
 }
 
 #ifndef HOLD_NO_DEVICE
-/* The bits of the reciprocal over [1, 2) against the correctly rounded ones. */
+/* Compares the bits of the reciprocal over [1, 2) with correctly rounded ones. */
 static void reciprocal_table(void *out, const char *delta_path) {
   int8_t *delta = malloc((size_t)1 << 23);
   long histogram[256] = {0};
   if (!delta) die("memory", "none left");
-  device_fill(sil_rcp, "rcp", 0x3F800000u, 4, out); /* more than the interval: the rest is not used */
+  device_fill(sil_rcp, "rcp", 0x3F800000u, 4, out); /* this is more than the interval; the rest is not used */
   for (uint32_t f = 0; f < 1u << 23; f++) {
     const float exact = 1.0f / value_of(0x3F800000u | f);
     const uint32_t got = get(out, 4, f);

@@ -1,4 +1,4 @@
-/* cvt and rcp.approx over any range of inputs. */
+/* Computes cvt and rcp.approx over any range of inputs. */
 #include "all32.h"
 
 #define SIL_CVT(NAME, BYTES, PTX, ...)                                                                                                         \

@@ -35,7 +35,7 @@ static const sil_device_row *find(const char *name) {
   return NULL;
 }
 
-/* A [T, rows, cols] tensor of the type's width, on the device. cols 0: any. */
+/* Copies a [T, rows, cols] tensor of the type's width to the device; cols = 0 allows any number of columns. */
 static const mx_array *load(void **out, const mx_file *in, const char *name, uint64_t tiles, int rows, uint64_t cols, const tiles_type *type) {
   const mx_array *x;
   mx_error err = {0};

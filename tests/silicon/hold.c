@@ -24,10 +24,10 @@
 #endif
 #include <xxhash.h>
 
-/* The runs of a row: what differs from "one instruction with C, both operands where they usually are". */
+/* The runs of a row, as differences from one instruction with C and both operands where they usually are. */
 typedef struct run {
   const char *name;
-  int steps, flags, share, wgmma_only; /* steps: instructions chained; share: this fraction of the outputs */
+  int steps, flags, share, wgmma_only; /* steps: instructions that are chained; share: it gets one in so many of the outputs */
   uint64_t tiles;                      /* set in the index of each: TILES_LOW_END, which integers do not have */
 } run;
 static const run runs[] = {
@@ -51,7 +51,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Bytes of one tile. */
+/* The bytes of one tile. */
 static size_t bytes_a(const tiles_shape *q) { return tiles_bytes(q->a, (size_t)q->m * (size_t)q->k); }
 static size_t bytes_b(const tiles_shape *q) { return tiles_bytes(q->b, (size_t)q->n * (size_t)q->k); }
 static size_t bytes_c(const tiles_shape *q) { return tiles_bytes(q->c, (size_t)q->m * (size_t)q->n); }
@@ -102,7 +102,7 @@ static void device_run(buffers *w, const sil_row *row, const tiles_shape *q, siz
   const size_t na = tiles * bytes_a(q), nb = tiles * bytes_b(q), nc = tiles * bytes_c(q);
   check(cudaMemcpy(w->da, w->a, na, cudaMemcpyHostToDevice), "copy a"), check(cudaMemcpy(w->db, w->b, nb, cudaMemcpyHostToDevice), "copy b");
   check(cudaMemcpy(w->dc, w->c, nc, cudaMemcpyHostToDevice), "copy c");
-  check(cudaMemset(w->dd, 0x5A, nc), "poison d"); /* an output that is not written shows */
+  check(cudaMemset(w->dd, 0x5A, nc), "poison d"); /* so that an output that is not written is noticed */
   check(launch_of(row->name)(w->da, w->db, w->dc, w->dd, tiles, q->k, flags), row->name);
   check(cudaMemcpy(w->d, w->dd, nc, cudaMemcpyDeviceToHost), row->name);
 }
@@ -119,7 +119,7 @@ static void model_run(void *d, const sil_row *row, const buffers *w, const tiles
   if (mx_mma(d, &model, &args, NULL, NULL)) die(text, "mx_mma failed");
 }
 
-/* The first outputs that differ, in full: enough to run them again by hand. */
+/* Prints the first outputs that differ with all that is needed to run them again by hand. */
 static void show(const char *who, const sil_row *row, const run *r, const tiles_shape *q, const buffers *w, const uint8_t *want, size_t tiles,
                  uint64_t seed, uint64_t first, int limit) {
   const size_t cells = (size_t)q->m * (size_t)q->n;

@@ -1,4 +1,4 @@
-/* mma.sync on binary64: one warp a tile. Lane l holds of a the rows l/4 and l/4+8 at k = l%4, 4+l%4, ..., of b column l/4 at the same k. */
+/* Runs mma.sync on binary64, one warp for each tile. Lane l holds rows l/4 and l/4+8 of a at k = l%4, 4+l%4, ..., and column l/4 of b at the same k. */
 #include "silicon.h"
 
 #define SIL_F64(NAME, M, N, K, NA, NB, NC, PTX)                                                                                                \
@@ -26,7 +26,7 @@
 #undef SIL_F64
 
 template <class Op> __global__ void tiles_kernel(const double *a, const double *b, const double *c, double *d, size_t tiles, int steps) {
-  constexpr int rows = Op::m / 8; /* rows a lane holds: g, and g+8 of 16-row shapes */
+  constexpr int rows = Op::m / 8; /* the number of rows that a lane holds: g, and of 16-row shapes g+8 */
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const size_t stride = (size_t)Op::k * steps, warps = (size_t)gridDim.x * (blockDim.x / 32);
   for (size_t tile = blockIdx.x * (size_t)(blockDim.x / 32) + threadIdx.x / 32; tile < tiles; tile += warps) {

@@ -1,4 +1,4 @@
-/* mma.sync of every type in rows.def: one warp a tile, fragments read from and written to plain row-major tiles of raw bits.
+/* Runs mma.sync of every type in rows.def, one warp for each tile; fragments are read from and written to row-major tiles of raw bits.
    All shapes share one layout in bytes: lane l holds, of row l/4 (and +8), the bytes 4(l%4) .. +3 of each 16-byte half of k. */
 #include "silicon.h"
 
@@ -15,7 +15,7 @@
 #define SIL_REGS_112(d, a, b) "{%0,%1}, {%2}, {%3}, {%0,%1};" : "+r"(d[0]), "+r"(d[1]) : "r"(a[0]), "r"(b[0])
 #define SIL_REGS_212(d, a, b) "{%0,%1}, {%2,%3}, {%4}, {%0,%1};" : "+r"(d[0]), "+r"(d[1]) : "r"(a[0]), "r"(a[1]), "r"(b[0])
 
-/* One instruction: the type carries its shape in registers. */
+/* One instruction; the type says how many registers each operand takes. */
 #define SIL_MMA(NAME, M, N, K, A, B, C, NA, NB, NC, PTX)                                                                                       \
   struct op_##NAME {                                                                                                                           \
     static constexpr int na = NA, nb = NB, nc = NC, rows = M / 8, k = K;                                                                       \

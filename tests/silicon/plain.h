@@ -16,7 +16,7 @@ typedef struct plain_model {
   int out_bits;  /* fraction bits of an f32 result */
   int floor;     /* smallest value of the largest exponent */
   int satfinite; /* integers */
-  /* Wrong on purpose, all 0 in the model: */
+  /* These are 0 in the model; power sets one of them to make it wrong on purpose. */
   int zero_e126, out_rne, out_rz16, align_rd, join_after, normalise_products, normalise_subnormals, saturate, huge_inf, flush_in, flush_out,
       negative_zero, nan_quiet, halves, order_seq, order_swap, join_in, direct, fma_split, k_descending;
 } plain_model;
@@ -68,7 +68,7 @@ static inline uint64_t plain_round(int64_t sum, int unit, const tiles_type *c, i
   if (!u) return sign && p->negative_zero ? minus : 0;
   const int lead = 63 - __builtin_clzll(u), bits = c->bytes == 4 ? p->out_bits : c->mbits;
   int e = lead + unit;
-  const int last = (e < emin ? emin : e) - bits, cut = last - unit; /* exponent of the last kept bit */
+  const int last = (e < emin ? emin : e) - bits, cut = last - unit; /* the exponent of the last bit that is kept */
   uint64_t q;
   if (cut <= 0)
     q = u << -cut;
@@ -83,7 +83,7 @@ static inline uint64_t plain_round(int64_t sum, int unit, const tiles_type *c, i
   q <<= c->mbits - bits;
   if (p->flush_out && e < emin) return minus;
   if (e < emin) e = emin;
-  uint64_t code = ((uint64_t)(e - emin) << c->mbits) + q; /* the leading bit of a normal q adds the last one to the field */
+  uint64_t code = ((uint64_t)(e - emin) << c->mbits) + q; /* the leading bit of a normal q adds 1 to the exponent field */
   if (e > emax || code >= inf) code = p->saturate ? inf - 1 : inf;
   return code | minus;
 }
@@ -93,7 +93,7 @@ static inline uint64_t plain_nan(const tiles_type *c, const plain_model *p) {
   return p->nan_quiet ? all ^ (((uint64_t)1 << (c->mbits - 1)) - 1) : all;
 }
 
-/* One group: a, b of L numbers and c, aligned, cut, summed, rounded. */
+/* Aligns, cuts, sums and rounds one group: L products of a and b, and c. */
 static inline uint64_t plain_group(const plain_model *p, const plain_number *a, const plain_number *b, int L, plain_number c,
                                    const tiles_type *ct, int rne) {
   int top = p->zero_e126 ? -252 : p->floor, nan = c.special == 2, inf[2] = {0, 0};
@@ -199,7 +199,7 @@ static inline int64_t plain_integer(const tiles_type *t, uint64_t code) {
   return t->kind == 's' && v >> t->mbits ? v - ((int64_t)2 << t->mbits) : v;
 }
 
-/** One output: a, b [k] decoded and raw, c raw; groups chained in ascending k. */
+/** Computes one output from a and b [k], decoded and raw, and c, raw; groups are chained in ascending k. */
 static inline uint64_t plain_dot(const plain_model *p, int group, int k, const plain_number *a, const plain_number *b, const uint64_t *ra,
                                  const uint64_t *rb, uint64_t c, const tiles_shape *q) {
   const tiles_type *ct = q->c;
@@ -239,7 +239,7 @@ static inline uint64_t plain_dot(const plain_model *p, int group, int k, const p
   return c;
 }
 
-/** One tile: d [m][n] raw bits; c NULL counts as +0. */
+/** Computes one tile of raw bits, d [m][n]; c may be NULL, which counts as +0. */
 static inline void plain_tile(const plain_model *p, const tiles_shape *q, const void *a, const void *b, const void *c, void *d) {
   static _Thread_local plain_number x[64 * TILES_MAX_K], y[TILES_MAX_N * TILES_MAX_K];
   static _Thread_local uint64_t ra[64 * TILES_MAX_K], rb[TILES_MAX_N * TILES_MAX_K];

@@ -1,5 +1,5 @@
-/* Asks whether the tiles would notice a fault. The plain model is broken in one way at a time, and for each kind of instruction the outputs that
- * differ are counted. power [TILES]   no device needed; exit status 1 if a change stays unseen where it matters. */
+/* Asks whether the tiles would notice a fault: breaks the plain model in one way at a time and counts, for each kind of instruction, the outputs that
+ * differ. Usage: power [TILES]. It needs no device, and its exit status is 1 if no tile shows a change that matters. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static char class_of(const sil_row *row) {
   return row->a[0] == 'f' ? (wide ? 'H' : 'h') : 'B';
 }
 
-/* A change of the model, and the classes in which the tiles have to show it. In the others it changes nothing. */
+/* A change of the model, with the classes of instructions in which tiles must show it. It changes nothing in the others. */
 typedef struct change {
   const char *name;
   size_t offset;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mxgold probe asked of the device, one line an instruction: probe.sh DIR_OF_PROGRAMS OUT_DIR [NAME...]. Needs no compiler, no network.
-#   emit, run on the device, fit, and the next batch while one is wanted; then fresh tiles of another seed, predicted by the model that was named.
+# Asks mxgold probe which model the device follows, one line for each instruction: probe.sh DIR_OF_PROGRAMS OUT_DIR [NAME...]. It needs no compiler and no
+# network. Each batch is emitted, run on the device and fitted until none is wanted; then tiles of another seed are compared with the model that was named.
 # OUT_DIR/probe.txt: instruction, batches, outputs fitted, wrong, predicted, wrong, fresh, wrong, "row" if hopper/NAME is among the rows that give the
 # same, model. OUT_DIR/probe.digests: instruction, seed, SHA-256 of the device's bits. OUT_DIR/fits.txt: what the fits say in full.
 # DEVICE=model: the table's rows play the device.

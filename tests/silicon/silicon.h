@@ -15,7 +15,7 @@ typedef struct sil_row {
   const char *a, *b, *c; /* operand types; d has c's */
 } sil_row;
 
-/* Where an operand of wgmma comes from, and whether there is a c. */
+/* Flags: where an operand of wgmma comes from, and whether there is a c. */
 enum { SIL_C = 1, SIL_A_IN_REGISTERS = 2 };
 
 /** Run tiles on the device: d[t] = a[t] b[t]^T + c[t], instructions chained in ascending k.

@@ -1,18 +1,18 @@
-# Held to silicon (an NVIDIA H200): included by the Makefile. CUDA's compiler is needed for the device programs only.
+# Builds what compares mxgold with an NVIDIA H200. The Makefile includes it. Only the device programs need CUDA's compiler.
 SIL    := tests/silicon
 SIL_B  := $(B)/silicon
 NVCC   ?= nvcc
 CUDA   ?= $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
 SIL_H  := $(wildcard $(SIL)/*.h $(SIL)/*.def)
 SIL_CU := $(patsubst %,$(SIL_B)/%_cu.o,mma_sync mma_f64 wgmma all32)
-# Programs travel to another machine: what it may lack is linked in.
+# The programs are copied to another machine, so what it may lack is linked in.
 SIL_LIBS  := -l:libjansson.a -l:libxxhash.a -l:libgomp.a -lm -ldl -lpthread -lrt
 SIL_FLAGS  = $(filter-out -fopenmp,$(CFLAGS_ALL)) -fopenmp -I$(SIL) $(WERROR)
 
 .PHONY: silicon-build
 silicon-build: $(SIL_B)/device $(SIL_B)/mxgold $(SIL_B)/probe.sh $(SIL_B)/hold $(SIL_B)/all32 $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power ## programs that hold the models to an H200
 .PHONY: silicon-check silicon-check-all
-# probe answers from the models what it answered from the device, and the bits of its tiles are the device's
+# Runs probe on the models: it must answer what it answered for the device, and the bits of its tiles must be those of the device.
 sil_probe = DEVICE=model JOBS=2 sh $(SIL)/probe.sh $(B) $(SIL_B)/probe $(1) && \
   cat $(SIL_B)/probe/probe.txt $(SIL_B)/probe/probe.digests | grep -vxFf $(SIL)/h200/probe.txt | grep -vxFf $(SIL)/h200/probe.digests; test $$? = 1
 silicon-check: $(SIL_B)/hold-cpu $(SIL_B)/all32-cpu $(SIL_B)/power $(BIN) ## without a device: the tiles notice every change, the models give the H200's bits (30 s)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* name, bytes, exponent bits, fraction bits, bias, low bits not read, kind */
+/* name, bytes, exponent bits, fraction bits, bias, low bits that are not read, kind */
 typedef struct tiles_type {
   const char *name;
   int bytes, ebits, mbits, bias, shift;
@@ -24,7 +24,7 @@ static const tiles_type tiles_types[] = {
     {"u8", 1, 0, 8, 0, 0, 'u'},    {"s32", 4, 0, 31, 0, 0, 's'},   {"s4", 1, 0, 3, 0, 0, 's'},       {"u4", 1, 0, 4, 0, 0, 'u'},
 };
 
-/** The row of a type by name; NULL if there is none. */
+/** Returns the row of a type by its name, NULL if there is none. */
 static inline const tiles_type *tiles_type_find(const char *name) {
   for (unsigned i = 0; i < sizeof tiles_types / sizeof *tiles_types; i++)
     if (!strcmp(tiles_types[i].name, name)) return &tiles_types[i];
@@ -35,7 +35,7 @@ static inline const tiles_type *tiles_type_find(const char *name) {
 static inline int tiles_int_bits(const tiles_type *t) { return t->mbits + (t->kind == 's'); }
 static inline int tiles_packed(const tiles_type *t) { return t->ebits == 0 && tiles_int_bits(t) == 4; }
 
-/** Bytes that n values take. */
+/** Returns the bytes that n values take. */
 static inline size_t tiles_bytes(const tiles_type *t, size_t n) { return tiles_packed(t) ? n / 2 : n * (size_t)t->bytes; }
 
 typedef struct tiles_shape {
@@ -92,7 +92,7 @@ static inline uint64_t tiles_mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 static inline uint64_t tiles_next(uint64_t *s) { return tiles_mix(*s += 0x9E3779B97F4A7C15u); }
-/** Uniform over 0..n-1 (n small: the bias does not matter here). */
+/** Returns a number from 0 to n - 1; n is small, so the bias does not matter here. */
 static inline int tiles_below(uint64_t *s, int n) { return (int)((tiles_next(s) >> 32) * (uint64_t)n >> 32); }
 static inline int tiles_between(uint64_t *s, int lo, int hi) { return hi <= lo ? lo : lo + tiles_below(s, hi - lo + 1); }
 static inline int tiles_chance(uint64_t *s, int in, int of) { return tiles_below(s, of) < in; }
@@ -103,7 +103,7 @@ static inline int tiles_emin(const tiles_type *t) { return 1 - t->bias; }
 static inline int tiles_emax(const tiles_type *t) { return (1 << t->ebits) - (t->kind == 'n' ? 1 : 2) - t->bias; }
 static inline int tiles_width(const tiles_type *t) { return 1 + t->ebits + t->mbits; }
 
-/** The code of +-2^e * 1.frac, frac top-aligned in 64 bits and cut to what fits; subnormal below emin, clamped to emax, never NaN. */
+/** Returns the code of +-2^e * 1.frac, with frac in the top bits of 64 and cut to what fits; subnormal below emin, clamped to emax, never NaN. */
 static inline uint64_t tiles_pack(const tiles_type *t, int sign, int e, uint64_t frac) {
   const int emin = tiles_emin(t), emax = tiles_emax(t);
   uint64_t significand = (uint64_t)1 << t->mbits | frac >> (64 - t->mbits), code;
@@ -151,7 +151,7 @@ static inline uint64_t tiles_get(const void *p, const tiles_type *t, size_t i) {
 }
 static inline uint64_t tiles_sign_bit(const tiles_type *t) { return (uint64_t)1 << (tiles_width(t) - 1 + t->shift); }
 
-/** A code out of the ordinary: zeros, NaN payloads, Inf, the ends of the range and one from each side of 1. */
+/** Returns an unusual code: a zero, a NaN with some payload, Inf, an end of the range, or a neighbour of 1. */
 static inline uint64_t tiles_special(const tiles_type *t, uint64_t *s) {
   const int top = t->ebits + t->mbits;
   const uint64_t inf = ((uint64_t)((1 << t->ebits) - 1)) << t->mbits, one = (uint64_t)t->bias << t->mbits, frac = ((uint64_t)1 << t->mbits) - 1;
@@ -199,7 +199,7 @@ static inline uint64_t tiles_special(const tiles_type *t, uint64_t *s) {
 
 static inline void tiles_fill_integers(const tiles_shape *q, uint64_t *s, int family, void *a, void *b, void *c) {
   const int mode = family % 4;                                                     /* random; extremes; extremes of one sign; small */
-  const int reach = q->group << (tiles_int_bits(q->a) + tiles_int_bits(q->b) - 2); /* about the largest sum of one instruction */
+  const int reach = q->group << (tiles_int_bits(q->a) + tiles_int_bits(q->b) - 2); /* about the largest sum that one instruction can give */
   for (int side = 0; side < 2; side++) {
     const tiles_type *t = side ? q->b : q->a;
     const int extreme = tiles_below(s, 2);
@@ -226,10 +226,10 @@ static inline void tiles_fill_integers(const tiles_shape *q, uint64_t *s, int fa
 enum { TILES_NONE = -1, TILES_ZERO = -100000 };
 enum { TILES_POW2, TILES_RANDOM, TILES_ONES, TILES_ONE_BIT, TILES_SPARSE, TILES_LAST_BIT, TILES_POLICIES };
 
-/* How one tile is laid out, before k is permuted. */
+/* The plan of one tile, before k is permuted. */
 typedef struct tiles_plan {
   int base;                                     /* exponent of the largest product */
-  int rel[TILES_MAX_K];                         /* of each product, relative to base; TILES_ZERO: a zero */
+  int rel[TILES_MAX_K];                         /* the exponent of each product, relative to base; TILES_ZERO: a zero */
   int jitter[TILES_MAX_K];                      /* rows differ by -jitter..jitter in that */
   int partner[TILES_MAX_K];                     /* an earlier position that this one cancels, or TILES_NONE */
   int a_frac[TILES_MAX_K], b_frac[TILES_MAX_K]; /* policies */
@@ -263,13 +263,13 @@ static inline int tiles_clamp(int x, int lo, int hi) { return x < lo ? lo : x > 
 static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t *s, int family) {
   const int lo = tiles_emin(q->a) + tiles_emin(q->b), hi = tiles_emax(q->a) + tiles_emax(q->b);
   const int c_lo = tiles_emin(q->c), c_hi = tiles_emax(q->c), k = q->k;
-  const int top = hi < c_hi - 8 ? hi : c_hi - 8; /* high enough, no overflow */
+  const int top = hi < c_hi - 8 ? hi : c_hi - 8; /* high enough, and without overflow */
   const int bottom = lo > c_lo ? lo : c_lo;
   const int policy = tiles_below(s, TILES_POLICIES), depth = tiles_below(s, 49);
-  const int zeros = tiles_chance(s, 1, 2) ? 0 : 4; /* one position in so many is zero */
+  const int zeros = tiles_chance(s, 1, 2) ? 0 : 4; /* one position in so many is zero; 0: none */
   memset(p, 0, sizeof *p);
   p->column_shift = tiles_below(s, 4);
-  /* the base: mostly where there is room below, else anywhere */
+  /* most bases leave room below, the others are anywhere */
   p->base = tiles_chance(s, 1, 2) ? top - tiles_below(s, 8) : tiles_between(s, bottom, top);
   p->c_cancels = TILES_NONE;
   p->c_rel = TILES_ZERO;
@@ -304,7 +304,7 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
   case TILES_EDGE_BELOW_C:
   case TILES_ORDER: {
     const int first = family == TILES_EDGE || family == TILES_ORDER ? 2 : family == TILES_EDGE_C ? 1 : 0;
-    const int few = tiles_below(s, 3) ? k : first + 1 + tiles_below(s, 3); /* all the rest, or few */
+    const int few = tiles_below(s, 3) ? k : first + 1 + tiles_below(s, 3); /* all positions that are left, or a few */
     for (int i = 0; i < k; i++) {
       if (i < first) {
         p->a_frac[i] = p->b_frac[i] = tiles_chance(s, 1, 2) ? TILES_POW2 : policy;
@@ -318,7 +318,7 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
     if (first == 2) p->partner[1] = 0;
     if (first == 1) {
       p->c_cancels = 0;
-      if (tiles_chance(s, 1, 2)) p->b_frac[0] = TILES_POW2; /* else C may not hold all bits of the product: fine too */
+      if (tiles_chance(s, 1, 2)) p->b_frac[0] = TILES_POW2; /* otherwise C may not hold all bits of the product, which is a case too */
     } else if (first == 0) {
       p->c_rel = 0;
       for (int i = 0; i < k; i++)
@@ -358,7 +358,7 @@ static inline void tiles_plan_fill(tiles_plan *p, const tiles_shape *q, uint64_t
   } break;
   case TILES_FAMILIES: { /* LOW_END */
     const int tie = tiles_chance(s, 2, 3), main = tie ? 1 : 2,
-              last = c_lo - q->c->mbits; /* tie: half of the smallest number, and little dust */
+              last = c_lo - q->c->mbits; /* a tie: half of the smallest number, and very small products beside it */
     p->base = tiles_clamp(tie ? last - 1 : last + tiles_between(s, -2, 3), lo - q->a->mbits, hi);
     p->column_shift = tie ? 0 : tiles_below(s, 2);
     for (int i = 0; i < k; i++) {
@@ -403,7 +403,7 @@ static inline uint64_t tiles_significand(const tiles_type *t, uint64_t code, int
 static inline void tiles_fill_plan(const tiles_plan *p, const tiles_shape *q, uint64_t *s, uint64_t *a, uint64_t *b, uint64_t *c) {
   const int k = q->k, a_lo = tiles_emin(q->a) - q->a->mbits, b_lo = tiles_emin(q->b) - q->b->mbits;
   int b_exp[TILES_MAX_K], shift[TILES_MAX_N];
-  for (int i = 0; i < k; i++) { /* b takes about half of each exponent, more where a can't follow */
+  for (int i = 0; i < k; i++) { /* b takes about half of each exponent, and more where the range of a ends */
     const int want = p->partner[i] == TILES_NONE ? p->base + (p->rel[i] == TILES_ZERO ? 0 : p->rel[i]) : 0;
     b_exp[i] = p->partner[i] != TILES_NONE ? b_exp[p->partner[i]] : tiles_clamp(want / 2 + tiles_between(s, -1, 1), b_lo, tiles_emax(q->b));
     if (want - b_exp[i] < a_lo) b_exp[i] = tiles_clamp(want - a_lo, b_lo, b_exp[i]);
@@ -451,7 +451,7 @@ static inline void tiles_fill_plan(const tiles_plan *p, const tiles_shape *q, ui
     }
 }
 
-/* Families that are made code by code. */
+/* Makes the families that are drawn code by code. */
 static inline uint64_t tiles_code(const tiles_type *t, uint64_t *s, int family) {
   const uint64_t r = tiles_next(s), mask = tiles_width(t) + t->shift == 64 ? ~(uint64_t)0 : ((uint64_t)1 << (tiles_width(t) + t->shift)) - 1;
   const int emin = tiles_emin(t), emax = tiles_emax(t), sign = (int)(tiles_next(s) & 1);
@@ -472,7 +472,7 @@ static inline uint64_t tiles_code(const tiles_type *t, uint64_t *s, int family) 
   }
 }
 
-/** Write tile `index` of a seed: a [m][k], b [n][k], c [m][n], raw bits as wide as the types. */
+/** Writes tile `index` of a seed: a [m][k], b [n][k], c [m][n], raw bits as wide as the types. */
 static inline void tiles_fill(const tiles_shape *q, uint64_t seed, uint64_t index, void *a, void *b, void *c) {
   const int k = q->k, family = index & TILES_LOW_END ? TILES_FAMILIES : (int)(index % TILES_FAMILIES);
   uint64_t state = tiles_mix(seed + 0x632BE59BD9B4E019u) + tiles_mix(index), *s = &state;
@@ -482,7 +482,8 @@ static inline void tiles_fill(const tiles_shape *q, uint64_t seed, uint64_t inde
   }
   static _Thread_local uint64_t wa[64 * TILES_MAX_K], wb[TILES_MAX_N * TILES_MAX_K], wc[64 * TILES_MAX_N];
   if (family == TILES_BITS || family == TILES_FINITE || family == TILES_SUBNORMAL || family == TILES_INTEGERS) {
-    const int c_family = family == TILES_SUBNORMAL && tiles_chance(s, 1, 3) ? TILES_INTEGERS : family; /* C 1..8 or zero now and then */
+    const int c_family =
+        family == TILES_SUBNORMAL && tiles_chance(s, 1, 3) ? TILES_INTEGERS : family; /* sometimes C is an integer from 1 to 8, or zero */
     for (int i = 0; i < q->m * k; i++) wa[i] = tiles_code(q->a, s, family);
     for (int i = 0; i < q->n * k; i++) wb[i] = tiles_code(q->b, s, family);
     for (int i = 0; i < q->m * q->n; i++) wc[i] = tiles_code(q->c, s, c_family);
@@ -501,7 +502,7 @@ static inline void tiles_fill(const tiles_shape *q, uint64_t seed, uint64_t inde
     for (int i = 0; i < q->m * q->n; i++)
       if (tiles_chance(s, 1, rate)) wc[i] = tiles_special(q->c, s);
   }
-  /* Permute k: over all of it, or within each instruction. Bits that a type does not read are noise in every other tile. */
+  /* Permutes k over the whole tile or within each instruction. In every other tile the bits that a type does not read are noise. */
   int order[TILES_MAX_K];
   const int span = tiles_chance(s, 1, 2) ? k : q->group;
   for (int i = 0; i < k; i++) order[i] = i;

@@ -1,4 +1,4 @@
-/* wgmma m64n8 of every type in rows.def: one warpgroup a block, one tile at a time. k of one instruction is 32 bytes, whatever the type.
+/* Runs wgmma m64n8 of every type in rows.def, one warpgroup in each block and one tile at a time. The k of one instruction is 32 bytes of every type.
    Operands in shared memory without swizzle: core matrices of 8 rows x 16 bytes, the two of one row group side by side. */
 #include "silicon.h"
 
@@ -39,7 +39,7 @@ static __device__ uint64_t describe(const void *shared) {
                    : "memory");                                                                                                                \
     }                                                                                                                                          \
   };
-/* Transpose of b alone, for a in registers: 16-bit types have it. */
+/* The transpose of b alone, with a in registers, which 16-bit types have. */
 #define SIL_ONE_f16 ", 0"
 #define SIL_ONE_bf16 ", 0"
 #define SIL_ONE_tf32
@@ -79,7 +79,7 @@ __global__ void tiles_kernel(const uint8_t *a, const uint8_t *b, const uint8_t *
     __syncthreads();
     /* A chain is issued back to back, as in a real kernel, unless the next step's registers have to be loaded. */
     int s = 0;
-    do { /* steps is at least 1 */
+    do { /* steps is 1 or more */
       const int from_d = s > 0 || c != nullptr;
       if (A_IN_REGISTERS) {
         uint32_t fa[4];
