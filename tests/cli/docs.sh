@@ -19,6 +19,12 @@ said=$(python3 "$root/tests/lib/techniques_page.py" "$scratch/tree" "$mxgold" | 
 want="T1: an empty column;T24: has no row;had.draw=forward: had.draw has no choice forward;ramp.k3: no such key, preset or recipe;"
 want+="src/train/linear/emma.c: no such file;tests/test_techniques.c: no test ramp_by_foot that runs;"
 [ "$said" = "$want" ] || fail "a page with six mistakes: $said"
+# The names by which HOUSE tells a room stand there more than anywhere else; and the check sees one that does not.
+python3 "$root/tests/lib/house_page.py" "$root" || fail "docs/HOUSE.md has names that do not tell their room"
+mkdir -p "$scratch/house/src/train" "$scratch/house/docs" && ln -s "$root/src/core" "$scratch/house/src/" && ln -s "$root/src/train/optim" "$scratch/house/src/train/"
+grep '^| `src/train/optim/`' "$root/docs/HOUSE.md" | sed 's/ |$/, `mxi_wrong_`, `mx_status` |/' >"$scratch/house/docs/HOUSE.md"
+said=$(python3 "$root/tests/lib/house_page.py" "$scratch/house" | sed 's/ stands.*//' | tr '\n' ';')
+[ "$said" = 'src/train/optim/: `mxi_wrong_`;src/train/optim/: `mx_status`;' ] || fail "two names that tell nothing: $said"
 # Tables of their own, JSON, and what is unknown.
 accepts "$mxgold" formats elements
 head -1 "$scratch/stdout" | grep -q '^element  *kind  *bits' || fail "formats elements: no header"
