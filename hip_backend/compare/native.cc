@@ -11,18 +11,17 @@
 #include "mxgold/verify.h"
 
 namespace {
-/* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], TransformerEngine's, bit i set where -1. */
-enum { TE_SIGNS = 0xD7E8 };
+/* signs: bit i is set where the rotation negates element i. */
 const struct quantiser {
   const char *kernel, *operation, *keys;
   uint32_t signs;
 } quantisers[] = {
     {"native_mxfp4", "MXFP4, even rule", "scale.rule=even", 0},
     {"native_mxfp4_hadamard", "Hadamard-16, MXFP4", "scale.rule=even had.size=16", 0},
-    {"native_mxfp4_hadamard", "Hadamard-16, MXFP4", "scale.rule=even had.size=16 had.sign=te", TE_SIGNS},
+    {"native_mxfp4_hadamard", "Hadamard-16, MXFP4", "scale.rule=even had.size=16 had.sign=te", MXD_TE_SIGNS},
     {"native_mxfp4_sr", "MXFP4, stochastic", "scale.rule=even elem.round=sr sr.source=amd_lfsr seed=77", 0},
     {"native_mxfp4_hadamard_sr", "Hadamard-16, MXFP4, stochastic",
-     "scale.rule=even had.size=16 had.sign=te elem.round=sr sr.source=amd_lfsr seed=1234567890123", TE_SIGNS},
+     "scale.rule=even had.size=16 had.sign=te elem.round=sr sr.source=amd_lfsr seed=1234567890123", MXD_TE_SIGNS},
 };
 
 /* The rules of instructions on which the codes of a complete MXFP4 kernel depend. (Codes of NaN and Inf do not come from the instruction,
@@ -103,7 +102,7 @@ struct native {
         }
       }
   }
-  /* Sets the note and the state of a row that exists by now. */
+  /* Adds a note to a row that has been added, and says whether it stays open. */
   void mark(const std::string &row, const std::string &note, bool open) const {
     for (mxh_row &r : run->rows)
       if (r.operation == row) {
@@ -118,7 +117,7 @@ struct native {
     return false;
   }
 
-  /* One tensor, [rows][cols] with stride ld, with its scales row by row or as amd_shuffle. */
+  /* Compares one tensor, [rows][cols] with row stride ld; its scales are stored row by row or shuffled (amd_shuffle). */
   void tensor(const quantiser &q, const held_to &held, const mx_spec &spec, const std::string &name, const float *x, size_t rows, size_t cols,
               size_t ld, bool shuffled) {
     const std::string row = std::string(q.kernel) + ": " + q.operation;
@@ -174,7 +173,7 @@ struct native {
         if (pairs && cases.cols % 2)
           mxh_decline(run, (std::string(q.kernel) + ": " + q.operation).c_str(),
                       std::string("suite ") + mx_suite_name(suite) +
-                          ": the instruction takes pairs of elements of a row, and its rows have an odd number");
+                          ": its rows have an odd number of elements, and the instruction takes two of a row at a time");
         for (size_t i = 0; i < cases.n && cases.rows && !(pairs && cases.cols % 2) && !(run->quick && i == 4); i++)
           tensor(q, held, spec, std::string(q.keys) + " " + mx_suite_name(suite), cases.x + i * cases.rows * cases.ld, cases.rows, cases.cols,
                  cases.ld, i % 2 != 0);
@@ -184,7 +183,7 @@ struct native {
     }
   }
 
-  /* D = A B^T of MXFP4 operands, with scales as amd_shuffle. free: operands whose sum is the same in every order, compared with the
+  /* Compares D = A B^T of MXFP4 operands with shuffled scales. free: the sums are the same in every order, so they are compared with the
    * emulator's model exact; sums: how the device sums, or NULL if it is not known. */
   void product(const char *row, size_t M, size_t N, size_t kb, bool free, const mx_accum *sums, uint64_t seed) {
     const size_t deep = (kb + 7) / 8 * 8, K = kb * 32; /* the kernel takes 256 of K at a time, filled up with zeros */
@@ -255,9 +254,8 @@ struct native {
       failed(row, name);
     else {
       mxh_count(run, row, M * N, mxh_differ(want.data(), got.data(), M * N * 4, 4), name);
-      if (!sums) mark(row, "open: no model of the sums was found; compared with the exact sums", true);
-      if (free && sums && want != of_any_order)
-        mark(row, "compared under the model of the sums that was found, which truncates some of these", false);
+      if (!sums) mark(row, "open: no model was found that sums as the device does; compared with the exact sums", true);
+      if (free && sums && want != of_any_order) mark(row, "compared under the model that was found, which truncates some of these sums", false);
     }
     for (mx_tensor &one : t) mx_tensor_free(&one);
   }
@@ -292,7 +290,7 @@ bool mxh_run_native(mxh_run *run) {
     mxh_add(run, row);
   };
   const auto found = [run](const std::string &line) { mxh_found(run, line); };
-  if (!mxh_part(run, 0) || run->counting) /* its rows are added complete, so none is cut */
+  if (!mxh_part(run, 0) || run->counting) /* rows of the profile are added when they are complete, so a death leaves none half done */
     trouble = "its process died";
   else if (gfx950_profile_run(&profile, run->dev, {play, 1, !run->quick, run->quick ? 1 : 0, doing, found, held}, &trouble))
     run->profile = &profile;
@@ -311,7 +309,7 @@ bool mxh_run_native(mxh_run *run) {
     n.product(product, 33, 95, 16, false, sums, 12);
     n.product(product, 1, 130, 9, false, sums, 13);
   } else
-    mxh_skip(run, product, "no model was found for the sums");
+    mxh_skip(run, product, "no model was found that sums as the device does");
   uint64_t bad = run->profile == nullptr;
   for (size_t i = first; i < run->rows.size(); i++) bad += run->rows[i].open ? 0 : run->rows[i].differences;
   return bad == 0 && profile.complete();

@@ -14,7 +14,7 @@ MXH_KERNEL(mxh_prepare, prepare_args, a, 256) {
 }
 
 MXH_DEVICE bool mxd_sign_of(const hadamard_args &a, unsigned i) {
-  if (a.sign == MX_HAD_SIGN_TE) return 0xD7E8u >> i % 16 & 1; /* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1] */
+  if (a.sign == MX_HAD_SIGN_TE) return MXD_TE_SIGNS >> i % 16 & 1;
   if (a.sign == MX_HAD_SIGN_FIXED) return a.signs[i % 128 / 8] >> i % 8 & 1;
   if (a.sign == MX_HAD_SIGN_FRESH) return mxd_random(a.seed, MX_STREAM_SIGN, i / 32) >> i % 32 & 1;
   return false;

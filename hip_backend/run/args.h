@@ -53,6 +53,9 @@ struct prepare_args {
   int32_t dtype, flush;
 };
 
+/* had.sign=te: [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], bit i set where element i is negated. */
+enum { MXD_TE_SIGNS = 0xD7E8 };
+
 struct hadamard_args {
   mxh_ptr<const float> x; /* [rows][cols] with stride ld */
   mxh_ptr<float> out;     /* may be x */

@@ -26,7 +26,7 @@ MUTANTS = [
     ("device/codec.h", "how.sr_mode == MX_SR_ODD ? !(d & 1) : d & 1", "d & 1", "quantize"),
     ("device/element.h", "(float)mxd_difference(product, (double)x)", "(float)product - x", "quantize"),
     ("device/element.h", "code = mxd_code(p, s, x, mxd_widen(q), random);", "code = mxd_encode(p.elem, mxd_widen(q), p.encode, random);", "quantize"),
-    ("hadamard.hip", "0xD7E8u", "0xD7E9u", "hadamard"),
+    ("../run/args.h", "0xD7E8", "0xD7E9", "hadamard"),
     ("layout.hip", "k % 8 / 4 * 2", "k % 8 / 4", "layout"),
     ("tensor.hip", "p.uses_chain || !p.has_tensor_scale || amax == 0 ? 1", "p.uses_chain || !p.has_tensor_scale ? 1", "tensor"),
 ]

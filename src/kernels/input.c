@@ -9,10 +9,9 @@
 #include "mxgold/random.h"
 
 static int negated(unsigned i, int sign, const uint8_t *signs, uint64_t seed) {
-  static const uint8_t te[2] = {0xE8, 0xD7}; /* [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], element 0 in bit 0 */
   switch (sign) {
   case MX_HAD_SIGN_TE:
-    return te[i % 16 / 8] >> (i % 8) & 1;
+    return MX_HAD_TE >> (i % 16) & 1;
   case MX_HAD_SIGN_FIXED:
     return signs[i % 128 / 8] >> (i % 8) & 1;
   case MX_HAD_SIGN_FRESH:

@@ -158,8 +158,8 @@ static void look_at_lanes(half *best, const base *b, const marked *marks) {
           if (!group_marked(&marks[i], r, c, n)) continue;
           groups++;
           const uint8_t *w = p->codes + r * p->cols + c, *s = p->s->codes + r * p->cols + c;
-          for (size_t l = 0; l < n; l++) want[l] = hash_with(want[l], w[l]), is[l] = hash_with(is[l], s[l]);
-          nothing = hash_with(nothing, 0);
+          for (size_t l = 0; l < n; l++) want[l] = mxi_hash_with(want[l], 1u + w[l]), is[l] = mxi_hash_with(is[l], 1u + s[l]);
+          nothing = mxi_hash_with(nothing, 1);
         }
     }
     if (groups < ENOUGH_GROUPS) return;

@@ -202,8 +202,8 @@ static void find_scale_columns(half *best, const base *b) {
   size_t moved = 0, one = 0;
   for (size_t k = 0; want && from && k < p->down * p->across; k++) {
     const size_t a = k % p->across;
-    want[a] = hash_with(want[a], p->scales[k]);
-    is[a] = hash_with(is[a], p->seen[k]);
+    want[a] = mxi_hash_with(want[a], 1u + p->scales[k]);
+    is[a] = mxi_hash_with(is[a], 1u + p->seen[k]);
   }
   for (size_t a = 0; want && from && a < p->across; a++) {
     from[a] = is[a] == want[a] ? (int)a : -1;

@@ -2,15 +2,10 @@
 #ifndef MX_VERIFY_BUGS_MAPS_H
 #define MX_VERIFY_BUGS_MAPS_H
 
+#include "core/hash.h"
 #include "verify/bugs/base.h"
 
 enum { CODES = 256 }; /* of a byte */
-
-/* A hash of what was hashed before and one more code. */
-static inline uint64_t hash_with(uint64_t h, uint32_t code) {
-  h = (h ^ (code + 1)) * 0x9E3779B97F4A7C15u;
-  return h ^ h >> 29;
-}
 
 typedef struct named {
   const char *name;

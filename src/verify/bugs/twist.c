@@ -147,14 +147,7 @@ typedef struct twist {
 
 /* ---- what stands for the maximum */
 
-static float own(const part *p, size_t d, size_t a) { return p->stats[d * p->across + a].amax; }
-
-static float largest_of(const part *p, size_t d0, size_t d1, size_t a0, size_t a1) {
-  float m = 0;
-  for (size_t d = d0; d < d1 && d < p->down; d++)
-    for (size_t a = a0; a < a1 && a < p->across; a++) m = fmaxf(m, own(p, d, a));
-  return m;
-}
+static amax_grid grid_of(const part *p) { return (amax_grid){p->stats, p->down, p->across, 0}; }
 
 /* Over the elements of a block, the i-th of n. */
 static float over_elements(const part *p, size_t d, size_t a, const twist *t) {
@@ -214,10 +207,11 @@ static float over_elements(const part *p, size_t d, size_t a, const twist *t) {
 /* What a neighbour is at the end of a row: the block itself, the other end of the row, or the next row. */
 static float neighbour(const part *p, size_t d, size_t a, int to, double k) {
   const size_t n = p->across, at = d * n + a, all = p->down * n;
+  const amax_grid grid = grid_of(p);
   if (to < 0 ? a > 0 : a + 1 < n) return p->stats[to < 0 ? at - 1 : at + 1].amax;
-  if (k == 1) return own(p, d, to < 0 ? n - 1 : 0);
+  if (k == 1) return mxi_grid_amax(&grid, d, to < 0 ? n - 1 : 0);
   if (k == 2 && (to < 0 ? at > 0 : at + 1 < all)) return p->stats[to < 0 ? at - 1 : at + 1].amax;
-  return own(p, d, a);
+  return mxi_grid_amax(&grid, d, a);
 }
 
 /* The last block of a row if it is short, made from elements that are not its own, or from only some of its own. n is how many it has; in memory
@@ -259,7 +253,8 @@ static int is_tail(int stat) { return stat >= STAT_TAIL_NEXT && stat <= STAT_TAI
 static int has_tail(const part *p) { return p->cols % p->block_cols && p->cols > p->block_cols; }
 
 static float stat_of(const part *p, size_t d, size_t a, const twist *t) {
-  const float m = own(p, d, a);
+  const amax_grid grid = grid_of(p);
+  const float m = mxi_grid_amax(&grid, d, a);
   const size_t k = (size_t)t->k;
   if (is_tail(t->stat)) return has_tail(p) && a + 1 == p->across ? tail_max(p, d, t) : m;
   switch (t->stat) {
@@ -270,17 +265,17 @@ static float stat_of(const part *p, size_t d, size_t a, const twist *t) {
   case STAT_AFTER:
     return neighbour(p, d, a, 1, t->k);
   case STAT_ABOVE:
-    return d ? own(p, d - 1, a) : m;
+    return d ? mxi_grid_amax(&grid, d - 1, a) : m;
   case STAT_BELOW:
-    return d + 1 < p->down ? own(p, d + 1, a) : m;
+    return d + 1 < p->down ? mxi_grid_amax(&grid, d + 1, a) : m;
   case STAT_WIDE:
-    return largest_of(p, d, d + 1, a / k * k, a / k * k + k);
+    return mxi_grid_largest(&grid, d, d + 1, a / k * k, a / k * k + k);
   case STAT_TILE:
-    return largest_of(p, d / k * k, d / k * k + k, a, a + 1);
+    return mxi_grid_largest(&grid, d / k * k, d / k * k + k, a, a + 1);
   case STAT_ROW:
-    return largest_of(p, d, d + 1, 0, p->across);
+    return mxi_grid_largest(&grid, d, d + 1, 0, p->across);
   case STAT_RUNNING:
-    return largest_of(p, d, d + 1, 0, a + 1);
+    return mxi_grid_largest(&grid, d, d + 1, 0, a + 1);
   case STAT_BF16:
     return mxi_round_dtype(m, MX_INPUT_DTYPE_BFLOAT16);
   case STAT_BF16_CUT:
@@ -488,7 +483,7 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
         for (size_t c = a * p->block_cols; c < p->cols && c < (a + 1) * p->block_cols; c++) {
           const size_t at = r * p->cols + c;
           const mx_block_scale *of = parts ? &of_part[part_at(p, t, c - a * p->block_cols)] : used;
-          out->codes[i][at] = (uint8_t)element(&plan, of, t, p->x[at], own(p, d, a), signed_max, at);
+          out->codes[i][at] = (uint8_t)element(&plan, of, t, p->x[at], p->stats[d * p->across + a].amax, signed_max, at);
         }
     }
   }

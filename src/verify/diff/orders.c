@@ -7,6 +7,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "core/hash.h"
+
 /* How many places are listed if the order has no name. */
 enum { LISTED = 3 };
 /* Limits of the search for tiles: their largest side, how many cells they need (smaller ones are alike by chance), and how many tiles there may
@@ -25,11 +27,6 @@ typedef struct places {
   size_t n, wrong, first, distinct; /* first: that is wrong */
   uint64_t *a, *b;
 } places;
-
-static uint64_t mixed(uint64_t h, uint32_t cell) {
-  h = (h ^ cell) * UINT64_C(0x9E3779B97F4A7C15);
-  return h ^ h >> 29;
-}
 
 static uint32_t cell_at(const uint8_t *row, size_t c, size_t cell) {
   uint32_t x = row[c];
@@ -190,7 +187,7 @@ static int read_lines(places *rows, places *columns, const order_source *s, uint
       uint64_t *h = seen ? columns->b : columns->a;
       if (!x) return 0;
       (seen ? rows->b : rows->a)[r] = XXH3_64bits(x, s->cols * s->cell);
-      for (size_t c = 0; c < s->cols; c++) h[c] = mixed(h[c], cell_at(x, c, s->cell));
+      for (size_t c = 0; c < s->cols; c++) h[c] = mxi_hash_with(h[c], cell_at(x, c, s->cell));
     }
   return 1;
 }

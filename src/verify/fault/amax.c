@@ -6,12 +6,10 @@
 
 #include "verify/fault/run.h"
 
-static float own(const fault_run *r, size_t d, size_t a) { return r->stats[d * r->across + a].amax_finite; }
-
-static float largest_of(const fault_run *r, size_t d0, size_t d1, size_t a0, size_t a1) {
+float mxi_grid_largest(const amax_grid *g, size_t d0, size_t d1, size_t a0, size_t a1) {
   float m = 0;
-  for (size_t d = d0; d < d1 && d < r->down; d++)
-    for (size_t a = a0; a < a1 && a < r->across; a++) m = fmaxf(m, own(r, d, a));
+  for (size_t d = d0; d < d1 && d < g->down; d++)
+    for (size_t a = a0; a < a1 && a < g->across; a++) m = fmaxf(m, mxi_grid_amax(g, d, a));
   return m;
 }
 
@@ -68,6 +66,7 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
   const double k = f->number;
   const ptrdiff_t to_row = (ptrdiff_t)d + (ptrdiff_t)k, to_block = (ptrdiff_t)a + (ptrdiff_t)k;
   const size_t n = k >= 1 ? (size_t)k : 1;
+  const amax_grid grid = {r->stats, r->down, r->across, 1};
   switch (f->op) {
   case MX_FAULT_AMAX_TIMES:
     return before * (float)k;
@@ -92,17 +91,17 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return steps < 0 ? before : rank_of(r, d, a, (size_t)steps + 1, steps - floor(steps), before);
   }
   case MX_FAULT_AMAX_BLOCKS:
-    return largest_of(r, d, d + 1, a / n * n, a / n * n + n);
+    return mxi_grid_largest(&grid, d, d + 1, a / n * n, a / n * n + n);
   case MX_FAULT_AMAX_ROWS:
-    return largest_of(r, d / n * n, d / n * n + n, a, a + 1);
+    return mxi_grid_largest(&grid, d / n * n, d / n * n + n, a, a + 1);
   case MX_FAULT_AMAX_WHOLE_ROW:
-    return largest_of(r, d, d + 1, 0, r->across);
+    return mxi_grid_largest(&grid, d, d + 1, 0, r->across);
   case MX_FAULT_AMAX_RUNNING:
-    return largest_of(r, d, d + 1, 0, a + 1);
+    return mxi_grid_largest(&grid, d, d + 1, 0, a + 1);
   case MX_FAULT_AMAX_BLOCK: /* at an end of the row: the block itself */
-    return to_block >= 0 && (size_t)to_block < r->across ? own(r, d, (size_t)to_block) : before;
+    return to_block >= 0 && (size_t)to_block < r->across ? mxi_grid_amax(&grid, d, (size_t)to_block) : before;
   case MX_FAULT_AMAX_ROW:
-    return to_row >= 0 && (size_t)to_row < r->down ? own(r, (size_t)to_row, a) : before;
+    return to_row >= 0 && (size_t)to_row < r->down ? mxi_grid_amax(&grid, (size_t)to_row, a) : before;
   default:
     return over_elements(r, f, d, a);
   }

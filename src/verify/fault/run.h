@@ -28,6 +28,19 @@ typedef struct fault_run {
   } room;
 } fault_run;
 
+/** The maxima of a tensor's blocks as they lie, [down][across]; finite: of the finite numbers alone. */
+typedef struct amax_grid {
+  const mx_block_stats *stats;
+  size_t down, across;
+  int finite;
+} amax_grid;
+static inline float mxi_grid_amax(const amax_grid *g, size_t d, size_t a) {
+  const mx_block_stats *s = &g->stats[d * g->across + a];
+  return g->finite ? s->amax_finite : s->amax;
+}
+/** The largest of block rows d0 to d1 and block columns a0 to a1, both without the last, as far as the grid goes. */
+float mxi_grid_largest(const amax_grid *g, size_t d0, size_t d1, size_t a0, size_t a1);
+
 /** Run the stages from the input to the plain scales on x [rows][cols], row stride ld. The caller closes r also after an error. MX_ERR_CONFLICT,
  *  MX_ERR_NOMEM, MX_ERR_DATA. */
 mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/shortage.h"
 #include "mxgold/isa.h"
 #include "verify/suites/gen.h"
@@ -20,18 +21,13 @@ typedef struct table {
   shortage lack;  /* with less memory other tensors would be chosen: then there is no answer */
 } table;
 
-static uint64_t mix(uint64_t h, uint64_t v) {
-  h = (h ^ v) * UINT64_C(0x9E3779B97F4A7C15);
-  return h ^ h >> 29;
-}
-
 /* Bytes of a tensor under a spec, NaN scales alike and the codes under them left out; the sizes are part of it. */
 static uint64_t signature(const float *x, const mx_spec *spec, shortage *lack) {
   mx_tensor t;
   if (noted_status(mx_tensor_alloc(&t, ROWS, COLS, spec), lack)) return 0;
-  uint64_t h = mix(mix(mix(1, t.code_stride), t.scale_cols * 8 + t.scale_bytes), (uint64_t)t.has_tensor_scale);
+  uint64_t h = mxi_hash_with(mxi_hash_with(mxi_hash_with(1, t.code_stride), t.scale_cols * 8 + t.scale_bytes), (uint64_t)t.has_tensor_scale);
   if (noted_status(mx_quantize(&t, x, ROWS, COLS, COLS, spec, &(mx_exec){.n_threads = 1}, NULL), lack))
-    h = mix(h, 12345);
+    h = mxi_hash_with(h, 12345);
   else {
     const mx_format *f = mx_scale_format(spec->scale);
     size_t br, bc;
@@ -40,8 +36,8 @@ static uint64_t signature(const float *x, const mx_spec *spec, shortage *lack) {
       for (size_t c = 0; c < COLS; c++) {
         const uint32_t scale = mx_scale_code_at(&t, r * t.scale_cols + c / bc), sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
         const int is_nan = mx_format_is_nan(f, scale & ~sign);
-        if (c % bc == 0) h = mix(h, is_nan ? 0xFFFFF : scale);
-        if (!is_nan) h = mix(h, mx_code_at(&t, spec, r, c));
+        if (c % bc == 0) h = mxi_hash_with(h, is_nan ? 0xFFFFF : scale);
+        if (!is_nan) h = mxi_hash_with(h, mx_code_at(&t, spec, r, c));
       }
   }
   mx_tensor_free(&t);

@@ -42,7 +42,7 @@ memo_entry *mxi_memo_at(memo *m, uint64_t key) {
 
 size_t *mxi_memo_against(memo *m, const void *set) {
   table *t = mine(m);
-  return t ? &t->against[memo_mix((uintptr_t)set, 0) >> 40 & (SETS - 1)] : NULL;
+  return t ? &t->against[mxi_hash_with((uintptr_t)set, 0) >> 40 & (SETS - 1)] : NULL;
 }
 
 static uint64_t bits_of(double x) {
@@ -57,22 +57,23 @@ uint64_t mxi_memo_key_of_plan(const mx_plan *p) {
   const mx_spec *s = &p->spec;
   const mx_encoding *e = &p->encode;
   uint64_t key = pair((uint32_t)e->round << 24 | (uint32_t)e->nan << 8 | (uint32_t)e->inf, (uint32_t)e->sr_mode << 8 | (uint32_t)e->sr_bits);
-  key = memo_mix(key, pair(e->nan_code, e->inf_code));
-  key = memo_mix(key, pair((uint32_t)s->elem_arith << 24 | (uint32_t)s->scale_form << 16 | (uint32_t)s->flush << 8 | (uint32_t)s->sr_source,
-                           (uint32_t)s->elem << 16 | (uint32_t)s->chain << 8 | (uint32_t)s->input_dtype));
-  key = memo_mix(key, bits_of((double)s->elem_prescale));
-  key = memo_mix(key, s->seed);
-  key = memo_mix(key, bits_of(p->norm));
-  return memo_mix(key, bits_of(p->g));
+  key = mxi_hash_with(key, pair(e->nan_code, e->inf_code));
+  key =
+      mxi_hash_with(key, pair((uint32_t)s->elem_arith << 24 | (uint32_t)s->scale_form << 16 | (uint32_t)s->flush << 8 | (uint32_t)s->sr_source,
+                              (uint32_t)s->elem << 16 | (uint32_t)s->chain << 8 | (uint32_t)s->input_dtype));
+  key = mxi_hash_with(key, bits_of((double)s->elem_prescale));
+  key = mxi_hash_with(key, s->seed);
+  key = mxi_hash_with(key, bits_of(p->norm));
+  return mxi_hash_with(key, bits_of(p->g));
 }
 
 uint64_t mxi_memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s) {
-  key = memo_mix(key, (uint64_t)s->how);
-  key = memo_mix(key, bits_of(s->used));
+  key = mxi_hash_with(key, (uint64_t)s->how);
+  key = mxi_hash_with(key, bits_of(s->used));
   if (s->how != MX_BY_CHAIN) return key;
-  key = memo_mix(key, bits_of((double)s->sf));
-  for (int i = 0; i < p->chain->element.n; i++) key = memo_mix(key, bits_of((double)s->factor[i]));
-  for (int i = 0; i < p->chain->again.n; i++) key = memo_mix(key, bits_of((double)s->again[i]));
+  key = mxi_hash_with(key, bits_of((double)s->sf));
+  for (int i = 0; i < p->chain->element.n; i++) key = mxi_hash_with(key, bits_of((double)s->factor[i]));
+  for (int i = 0; i < p->chain->again.n; i++) key = mxi_hash_with(key, bits_of((double)s->again[i]));
   return key;
 }
 
@@ -80,5 +81,5 @@ uint64_t mxi_memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees) {
   const mx_encoding *e = &p->encode;
   const uint32_t zero = sees & MEMO_ZERO ? (uint32_t)e->zero_sign + 4 : sees & MEMO_TO_ZERO ? 1 + (e->zero_sign == MX_ZERO_SIGN_DROP_ALL) : 0;
   const uint32_t beyond = sees & MEMO_BEYOND ? 1 + ((uint32_t)e->overflow << 8 | (uint32_t)e->saturate_to << 4) : 0;
-  return memo_mix(key, pair(zero << 8 | (sees & MEMO_ALL), beyond));
+  return mxi_hash_with(key, pair(zero << 8 | (sees & MEMO_ALL), beyond));
 }

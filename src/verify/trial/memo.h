@@ -3,6 +3,7 @@
 #ifndef MX_VERIFY_TRIAL_MEMO_H
 #define MX_VERIFY_TRIAL_MEMO_H
 
+#include "core/hash.h"
 #include "kernels/block/plan.h"
 
 /* Which of elem.zero_sign, elem.overflow and elem.saturate_to elements depend on. Nothing else depends on these keys, and most blocks do not. */
@@ -43,10 +44,5 @@ uint64_t mxi_memo_key_of_plan(const mx_plan *p);
 uint64_t mxi_memo_key_of_scale(uint64_t key, const mx_plan *p, const mx_block_scale *s);
 /** Adds the three keys, if elements depend on them. */
 uint64_t mxi_memo_key_of_seen(uint64_t key, const mx_plan *p, unsigned sees);
-
-static inline uint64_t memo_mix(uint64_t key, uint64_t with) {
-  key = (key ^ with) * UINT64_C(0x9E3779B97F4A7C15);
-  return key ^ key >> 29;
-}
 
 #endif

@@ -75,8 +75,8 @@ static float error_of(const mx_plan *p, const cell *c, const mx_block_scale *sca
   uint32_t bits[2];
   memcpy(&bits[0], &amax, sizeof amax);
   memcpy(&bits[1], &target, sizeof target);
-  uint64_t key = memo_mix(mxi_memo_key_of_seen(mxi_memo_key_of_scale(c->key, p, scale), p, MEMO_ALL), (uint64_t)bits[0] << 32 | bits[1]);
-  key = memo_mix(key, (uint64_t)(s->select_error * 2 + s->select_sum) << 32 | (uint32_t)(c->b - c->o->blocks));
+  uint64_t key = mxi_hash_with(mxi_memo_key_of_seen(mxi_memo_key_of_scale(c->key, p, scale), p, MEMO_ALL), (uint64_t)bits[0] << 32 | bits[1]);
+  key = mxi_hash_with(key, (uint64_t)(s->select_error * 2 + s->select_sum) << 32 | (uint32_t)(c->b - c->o->blocks));
   memo_entry *kept = c->key ? mxi_memo_at(c->o->memo, key) : NULL;
   if (kept && kept->key == key) return kept->error;
   for (size_t r = 0; r < c->rows; r++) {
@@ -216,7 +216,7 @@ static memo_entry elements_score(mx_plan *p, const cell *c, const mx_block_scale
                                  uint64_t room) {
   memo *m = c->o->memo;
   const uint64_t key =
-      memo_mix(mxi_memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
+      mxi_hash_with(mxi_memo_key_of_scale(c->key, p, scale), (uint64_t)item->block << 32 | item->n << 8 | (unsigned)(how & LOOK_LENIENT));
   memo_entry *what = mxi_memo_at(m, key), *kept = NULL, now = {0};
   const int known = what && what->key == key;
   if (what) { /* until it is known what they depend on, everything counts */

@@ -8,6 +8,7 @@
 
 #include "mxgold/isa.h"
 #include "core/sort.h"
+#include "kernels/input.h"
 #include "verify/identify/search/stochastic.h"
 #include "verify/trial/observe.h"
 
@@ -544,7 +545,7 @@ static mx_spec spec_of_rotation(const rotation *r, int n_threads) {
   for (unsigned k = 0; k < r->size; k++) {
     const int negative = r->signs[k / 8] >> (k % 8) & 1;
     none &= !negative;
-    te &= negative == (0xD7E8 >> k % 16 & 1);
+    te &= negative == (MX_HAD_TE >> k % 16 & 1);
   }
   if (none)
     s.had_sign = MX_HAD_SIGN_NONE;
