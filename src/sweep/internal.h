@@ -77,8 +77,11 @@ mx_status mxi_journal_write_rung(int journal, const mxi_rung *rung, mx_error *er
 uint64_t mxi_rung_steps(double share, uint64_t steps);
 mx_status mxi_rung_read(mxi_rung *rung, const char *run, mx_error *err);
 
-/** The figures as pairs of a json_t object. */
-void mxi_put_figures(struct json_t *line, const mxi_outcome *outcome);
+/** Put pairs into a line of JSON: a number, null if it is not finite; the steps and figures of a run; "text", if there is one. Not 0: an allocation
+ *  failed, so the line lacks something and must not be written. */
+int mxi_put_number(struct json_t *line, const char *key, double number);
+int mxi_put_outcome(struct json_t *line, const mxi_outcome *outcome);
+int mxi_put_text(struct json_t *line, const char *text);
 /** dropped [n_runs]: the share of its steps after which a run was dropped, 0: it was not; NULL: none was. */
 mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, const double *dropped, const char *dir, mx_error *err);
 

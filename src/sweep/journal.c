@@ -29,15 +29,25 @@ int mxi_journal_open(const char *dir) {
 
 const char *const mxi_figure_names[MXI_FIGURES] = {"loss", "val_loss", "val_loss_fp32", "val_accuracy", "val_accuracy_fp32"};
 
-void mxi_put_figures(json_t *line, const mxi_outcome *o) {
+int mxi_put_number(json_t *line, const char *key, double x) { return json_object_set_new(line, key, isfinite(x) ? json_real(x) : json_null()); }
+
+int mxi_put_outcome(json_t *line, const mxi_outcome *o) {
+  int failed = json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
   for (int i = 0; i < MXI_FIGURES; i++)
     if (isfinite(o->figure[i]) || i <= MXI_VAL_LOSS_FP32) /* only some tasks have accuracies */
-      json_object_set_new(line, mxi_figure_names[i], isfinite(o->figure[i]) ? json_real(o->figure[i]) : json_null());
+      failed |= mxi_put_number(line, mxi_figure_names[i], o->figure[i]);
+  return failed;
 }
 
-/* One line in one write; line is freed. */
-static mx_status write_line(int journal, json_t *line, mx_error *err) {
-  char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *whole = NULL;
+int mxi_put_text(json_t *line, const char *text) {
+  if (!*text) return 0;
+  json_t *value = json_string(text);
+  return json_object_set_new(line, "text", value ? value : json_string("(not UTF-8)"));
+}
+
+/* One line in one write; line is freed. failed: it is not whole, since an allocation failed. */
+static mx_status write_line(int journal, json_t *line, int failed, mx_error *err) {
+  char *text = failed ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *whole = NULL;
   json_decref(line);
   const int n = text ? asprintf(&whole, "%s\n", text) : -1;
   free(text);
@@ -49,24 +59,21 @@ static mx_status write_line(int journal, json_t *line, mx_error *err) {
 
 mx_status mxi_journal_write(int journal, const mxi_outcome *o, mx_error *err) {
   json_t *line = json_object();
-  json_object_set_new(line, "id", json_string(o->id));
-  json_object_set_new(line, "event", json_string(ends[o->end]));
-  if (o->end == MXI_END_FINISHED || o->end == MXI_END_DIVERGED) {
-    json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
-    mxi_put_figures(line, o);
-  }
-  if (*o->text) json_object_set_new(line, "text", json_string(o->text));
-  return write_line(journal, line, err);
+  int failed = json_object_set_new(line, "id", json_string(o->id));
+  failed |= json_object_set_new(line, "event", json_string(ends[o->end]));
+  if (o->end == MXI_END_FINISHED || o->end == MXI_END_DIVERGED) failed |= mxi_put_outcome(line, o);
+  failed |= mxi_put_text(line, o->text);
+  return write_line(journal, line, failed, err);
 }
 
 mx_status mxi_journal_write_rung(int journal, const mxi_rung *g, mx_error *err) {
   json_t *line = json_object();
-  json_object_set_new(line, "id", json_string(g->id));
-  json_object_set_new(line, "event", json_string("rung"));
-  json_object_set_new(line, "share", json_real(g->share)); /* a power of two: the nine digits that are written hold it exactly down to 2^-12 */
-  json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
-  json_object_set_new(line, "loss", isfinite(g->loss) ? json_real(g->loss) : json_null());
-  return write_line(journal, line, err);
+  int failed = json_object_set_new(line, "id", json_string(g->id));
+  failed |= json_object_set_new(line, "event", json_string("rung"));
+  failed |= json_object_set_new(line, "share", json_real(g->share)); /* a power of two: the nine digits hold it exactly down to 2^-12 */
+  failed |= json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
+  failed |= mxi_put_number(line, "loss", g->loss);
+  return write_line(journal, line, failed, err);
 }
 
 static double real_of(const json_t *line, const char *key) {

@@ -8,36 +8,31 @@
 #include "mxgold/file.h"
 #include "sweep/internal.h"
 
-/* What a line begins with: which run it is. */
-static json_t *head(const mx_sweep_run *r) {
-  json_t *line = json_object();
-  json_object_set_new(line, "arm", json_string(r->arm));
-  json_object_set_new(line, "reference", r->reference ? json_string(r->reference) : json_null());
+/* Puts what a line begins with: which run it is. */
+static int put_head(json_t *line, const mx_sweep_run *r) {
+  int failed = json_object_set_new(line, "arm", json_string(r->arm));
+  failed |= json_object_set_new(line, "reference", r->reference ? json_string(r->reference) : json_null());
   json_t *knobs = json_object();
-  for (size_t i = 0; i < r->n_levels; i++) json_object_set_new(knobs, r->levels[i].axis, json_string(r->levels[i].level));
-  json_object_set_new(line, "knobs", knobs);
-  json_object_set_new(line, "seed", json_integer((json_int_t)r->seed));
-  json_object_set_new(line, "id", json_string(r->id));
-  return line;
+  for (size_t i = 0; i < r->n_levels; i++) failed |= json_object_set_new(knobs, r->levels[i].axis, json_string(r->levels[i].level));
+  failed |= json_object_set_new(line, "knobs", knobs);
+  failed |= json_object_set_new(line, "seed", json_integer((json_int_t)r->seed));
+  return failed | json_object_set_new(line, "id", json_string(r->id));
 }
 
-static json_t *row(const mx_sweep_run *r, const mxi_outcome *o) {
+static int put_row(json_t *line, const mx_sweep_run *r, const mxi_outcome *o) {
   static const char *const ends[] = {NULL, "finished", "diverged", "failed"};
-  json_t *line = head(r);
-  json_object_set_new(line, "end", json_string(ends[o->end]));
-  json_object_set_new(line, "steps", json_integer((json_int_t)o->steps));
-  mxi_put_figures(line, o);
-  if (*o->text) json_object_set_new(line, "text", json_string(o->text));
-  return line;
+  int failed = put_head(line, r);
+  failed |= json_object_set_new(line, "end", json_string(ends[o->end]));
+  failed |= mxi_put_outcome(line, o);
+  return failed | mxi_put_text(line, o->text);
 }
 
 /* A run that successive halving left where it was. */
-static json_t *dropped_row(const mx_sweep_run *r, const mxi_rung *g) {
-  json_t *line = head(r);
-  json_object_set_new(line, "end", json_string("dropped"));
-  json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
-  json_object_set_new(line, "loss", isfinite(g->loss) ? json_real(g->loss) : json_null());
-  return line;
+static int put_dropped(json_t *line, const mx_sweep_run *r, const mxi_rung *g) {
+  int failed = put_head(line, r);
+  failed |= json_object_set_new(line, "end", json_string("dropped"));
+  failed |= json_object_set_new(line, "steps", json_integer((json_int_t)g->steps));
+  return failed | mxi_put_number(line, "loss", g->loss);
 }
 
 static mx_status write_sweep(const mx_sweep *sweep, const char *dir, mx_error *err) {
@@ -61,8 +56,9 @@ mx_status mxi_results_write(const mx_sweep *sweep, const mxi_outcomes *all, cons
     const mxi_outcome *o = mxi_outcome_of(all, sweep->runs[i].id);
     const mxi_rung *g = !o && dropped && dropped[i] > 0 ? mxi_rung_of(all, sweep->runs[i].id, dropped[i]) : NULL;
     if (!o && !g) continue;
-    json_t *line = o ? row(&sweep->runs[i], o) : dropped_row(&sweep->runs[i], g);
-    char *text = json_dumps(line, JSON_REAL_PRECISION(9));
+    json_t *line = json_object();
+    const int failed = o ? put_row(line, &sweep->runs[i], o) : put_dropped(line, &sweep->runs[i], g);
+    char *text = failed ? NULL : json_dumps(line, JSON_REAL_PRECISION(9));
     json_decref(line);
     if (text)
       fprintf(file.to, "%s\n", text);

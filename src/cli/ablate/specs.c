@@ -16,21 +16,20 @@ typedef struct axis {
   size_t n;
 } axis;
 
+/* Names between commas. Returns 0 if memory ran out; what there is by then is freed by split_free() all the same. */
 static int split(char ***out, size_t *n, const char *text) {
   *out = NULL;
   *n = 0;
-  char *own = strdup(text);
-  if (!own) return 0;
-  char *save = NULL;
-  for (char *word = strtok_r(own, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+  char *own = strdup(text), *save = NULL, *word = own ? strtok_r(own, ",", &save) : NULL;
+  int whole = own != NULL;
+  for (; whole && word; word = strtok_r(NULL, ",", &save)) {
     char **more = realloc(*out, (*n + 1) * sizeof *more);
-    if (!more) break;
-    *out = more;
-    if (!(more[*n] = strdup(word))) break;
-    ++*n;
+    if (more) *out = more;
+    whole = more && (more[*n] = strdup(word));
+    *n += (size_t)whole;
   }
   free(own);
-  return 1;
+  return whole;
 }
 
 static void split_free(char **values, size_t n) {
@@ -64,11 +63,12 @@ static int merge(axis *axes, size_t *n) {
   return CLI_FINE;
 }
 
-static void leave_out(ablate_specs *s, const char *label, const char *why) {
+static int leave_out(ablate_specs *s, const char *label, const char *why) {
   char *more;
-  if (asprintf(&more, "%s%s: %s\n", s->left_out ? s->left_out : "", label, why) < 0) return;
+  if (asprintf(&more, "%s%s: %s\n", s->left_out ? s->left_out : "", label, why) < 0) return cli_error("out of memory");
   free(s->left_out);
   s->left_out = more;
+  return CLI_FINE;
 }
 
 static int add(ablate_specs *s, const char *label, const mx_spec *spec, const mx_recipe *recipe) {
@@ -96,10 +96,7 @@ static int combine(ablate_specs *s, const char *preset, const mx_spec *base, con
   mx_spec spec = *base;
   mx_error err;
   if (mx_spec_parse(&spec, keys, &err)) return cli_error("--set: %s", err.text);
-  if (mx_spec_check(&spec, &err)) {
-    leave_out(s, label, err.text);
-    return CLI_FINE;
-  }
+  if (mx_spec_check(&spec, &err)) return leave_out(s, label, err.text);
   return add(s, label, &spec, recipe);
 }
 

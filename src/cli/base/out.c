@@ -1,5 +1,6 @@
 /* Keeps a document as a flat list of items, and prints it as aligned text or as JSON. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -47,8 +48,11 @@ static void add(out *o, item_kind kind, const char *key, char *text, char *json,
   o->items[o->n++] = (item){kind, own_key, text, json, number, NULL};
 }
 
+/* NULL if memory ran out. jansson has no other word for that than for bytes that are not UTF-8, but malloc() sets errno. */
 static char *quote(const char *s) {
+  errno = 0;
   json_t *v = json_string(s);
+  if (!v && errno == ENOMEM) return NULL;
   if (!v) v = json_string("(not UTF-8)");
   char *q = json_dumps(v, JSON_ENCODE_ANY);
   json_decref(v);
@@ -84,7 +88,7 @@ void out_texts(out *o, const char *key, size_t n, const char *text, size_t strid
     out_text(o, numbered, text + i * stride);
   }
   for (size_t i = 0; i < n && json; i++) {
-    char *one = quote(text + i * stride), *more = print("%s%s%s", list ? list : "", i ? ", " : "", one ? one : "\"\"");
+    char *one = quote(text + i * stride), *more = list && one ? print("%s%s%s", list, i ? ", " : "", one) : NULL;
     free(one);
     free(list);
     list = more;
@@ -259,7 +263,7 @@ static void identifier(char *to, size_t size, const char *key) {
   to[n] = 0;
 }
 
-static void print_key(const out *o, const char *key) {
+static char *quoted_key(const out *o, const char *key) {
   char made[128];
   if (o->identifiers) {
     const out_name *name = o->names;
@@ -270,14 +274,30 @@ static void print_key(const out *o, const char *key) {
       identifier(made, sizeof made, key);
     key = made;
   }
-  char *q = quote(key);
-  printf("%s: ", q ? q : "\"\"");
-  free(q);
+  return quote(key);
+}
+
+static void free_all(char **texts, size_t n) {
+  for (size_t i = 0; texts && i < n; i++) free(texts[i]);
+  free(texts);
+}
+
+/* The keys of all items, so that no allocation is left to fail while the document is printed; NULL if one failed. */
+static char **quoted_keys(const out *o) {
+  char **keys = calloc(o->n + 1, sizeof *keys);
+  for (size_t i = 0; keys && i < o->n; i++) {
+    if (!o->items[i].key || (keys[i] = quoted_key(o, o->items[i].key))) continue;
+    free_all(keys, o->n);
+    return NULL;
+  }
+  return keys;
 }
 
 /* Pairs and nested parts alternate freely, so the item before each decides whether a comma goes before it. */
-static void print_json(const out *o) {
+static int print_json(const out *o) {
   int depth = 1, first = 1, in_table = 0, row_open = 0;
+  char **keys = quoted_keys(o);
+  if (!keys) return 1;
   putchar('{');
   for (size_t i = 0; i < o->n; i++) {
     const item *it = &o->items[i];
@@ -299,7 +319,7 @@ static void print_json(const out *o) {
       printf("%s", first ? "" : ", ");
     else
       printf("%s\n%*s", first ? "" : ",", 2 * depth, "");
-    print_key(o, it->key);
+    printf("%s: ", keys[i]);
     first = 0;
     if (it->kind == PAIR) {
       fputs(it->json, stdout);
@@ -311,11 +331,13 @@ static void print_json(const out *o) {
     }
   }
   puts("\n}");
+  free_all(keys, o->n);
+  return 0;
 }
 
 int out_print(out *o, int json) {
   int failed = !o || o->failed;
-  if (!failed && json) print_json(o);
+  if (!failed && json) failed = print_json(o);
   if (!failed && !json) print_text(o);
   out_free(o);
   return failed ? cli_error("out of memory") : CLI_FINE;

@@ -59,12 +59,13 @@ static int plan(work *w, const mx_file *in) {
   return CLI_FINE;
 }
 
-/* Names of the file's tensors that are quantised, as a JSON list: the others are bytes of the original. */
+/* Names of the file's tensors that are quantised, as a JSON list: the others are bytes of the original. NULL if memory ran out. */
 static char *quantised_names(const fake_tensor *tensors, size_t n) {
   json_t *names = json_array();
+  int failed = !names;
   for (size_t i = 0; i < n; i++)
-    if (!tensors[i].kept) json_array_append_new(names, json_string(tensors[i].name));
-  char *text = json_dumps(names, JSON_COMPACT);
+    if (!tensors[i].kept) failed |= json_array_append_new(names, json_string(tensors[i].name));
+  char *text = failed ? NULL : json_dumps(names, JSON_COMPACT);
   json_decref(names);
   return text;
 }
@@ -76,9 +77,10 @@ static int declare(work *w, const mx_file *in, const fake_tensor *tensors, mx_wr
     const mx_array *a = mx_file_at(in, i);
     if (mx_writer_add(to, a->name, a->dtype, a->n_dims, a->shape, NULL)) return cli_error("%s: cannot be declared in the output", a->name);
   }
-  for (size_t i = 0; i < mx_file_meta_count(in); i++) {
+  int bad = 0;
+  for (size_t i = 0; i < mx_file_meta_count(in) && !bad; i++) {
     const char *value, *key = mx_file_meta_at(in, i, &value);
-    if (strncmp(key, "xxh3.", 5) && strncmp(key, "mxgold.fake", 11)) mx_writer_meta(to, key, value);
+    if (strncmp(key, "xxh3.", 5) && strncmp(key, "mxgold.fake", 11)) bad = mx_writer_meta(to, key, value) != MX_OK;
   }
   mx_spec_print(keys, sizeof keys, w->o->spec, 1);
   char *names = quantised_names(tensors, mx_file_count(in));
@@ -86,7 +88,7 @@ static int declare(work *w, const mx_file *in, const fake_tensor *tensors, mx_wr
                                  {"mxgold.fake.preset", w->o->preset ? w->o->preset : ""},
                                  {"mxgold.fake.tensors", names ? names : ""},
                                  {"mxgold.fake.version", MX_VERSION}};
-  int bad = !names;
+  bad |= !names;
   for (size_t i = 0; i < sizeof meta / sizeof *meta && !bad; i++) bad = mx_writer_meta(to, meta[i][0], meta[i][1]) != MX_OK;
   free(names);
   return bad ? cli_error("out of memory") : CLI_FINE;

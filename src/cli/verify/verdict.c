@@ -294,26 +294,37 @@ size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, co
   return n;
 }
 
-/* {"gen": [command, ...], "no_effect": [key, ...]}; NULL if memory ran out */
+/* A value that is whole; NULL, which no other value can hold, if an allocation failed while it was made. */
+static json_t *whole(json_t *made, int failed) {
+  if (!failed) return made;
+  json_decref(made);
+  return NULL;
+}
+
+/* {"gen": [command, ...], "no_effect": [key, ...]} */
 static json_t *decide_json(const mx_identity *id) {
   char *lines[VERDICT_SUITES], none[TEXT];
   const size_t n = verdict_gen(lines, none, sizeof none, id);
   if (n == SIZE_MAX) return NULL;
   json_t *gen = json_array(), *keys = json_array();
+  int failed = 0;
   for (size_t i = 0; i < n; i++) {
     char *colon = strstr(lines[i], ".safetensors: ");
     json_t *list = json_array(), *one = json_object();
     char *save = NULL;
-    for (char *k = strtok_r(colon + 14, " ", &save); k; k = strtok_r(NULL, " ", &save)) json_array_append_new(list, json_string(k));
+    for (char *k = strtok_r(colon + 14, " ", &save); k; k = strtok_r(NULL, " ", &save)) failed |= json_array_append_new(list, json_string(k));
     colon[12] = 0;
-    json_object_set_new(one, "command", json_string(lines[i]));
-    json_object_set_new(one, "keys", list);
-    json_array_append_new(gen, one);
+    failed |= json_object_set_new(one, "command", json_string(lines[i]));
+    failed |= json_object_set_new(one, "keys", list);
+    failed |= json_array_append_new(gen, one);
     free(lines[i]);
   }
   char *save = NULL;
-  for (char *k = strtok_r(none, " ", &save); k; k = strtok_r(NULL, " ", &save)) json_array_append_new(keys, json_string(k));
-  return json_pack("{s:o,s:o}", "gen", gen, "no_effect", keys);
+  for (char *k = strtok_r(none, " ", &save); k; k = strtok_r(NULL, " ", &save)) failed |= json_array_append_new(keys, json_string(k));
+  json_t *out = json_object();
+  failed |= json_object_set_new(out, "gen", gen);
+  failed |= json_object_set_new(out, "no_effect", keys);
+  return whole(out, failed);
 }
 
 /* "FAULT; FAULT", or null where the bug is said in words alone. */
@@ -332,20 +343,20 @@ static json_t *bug_json(const mx_bug *b) {
                           b->preset ? b->preset : "none", "left", "codes", (json_int_t)b->codes, "scales", (json_int_t)b->scales,
                           "tensor_scales", (json_int_t)b->tensor_scales, "without", "codes", (json_int_t)b->preset_codes, "scales",
                           (json_int_t)b->preset_scales, "tensor_scales", (json_int_t)b->preset_tensor);
-  json_object_set_new(out, "fault", fault_json(b));
-  return out;
+  return whole(out, json_object_set_new(out, "fault", fault_json(b)));
 }
 
 static json_t *random_json(const mx_identity *id) {
   json_t *out = json_object();
-  if (id->exact) json_object_set_new(out, "seed", json_integer((json_int_t)id->spec.seed));
-  if (!id->random_n) return out;
-  if (id->random_bits_least) json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
-  json_object_set_new(out, "bias", json_real(id->random_bias));
-  json_object_set_new(out, "biased", json_boolean(id->random_biased));
-  json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));
-  json_object_set_new(out, "beyond", json_integer((json_int_t)id->random_beyond));
-  return out;
+  int failed = !out;
+  if (id->exact) failed |= json_object_set_new(out, "seed", json_integer((json_int_t)id->spec.seed));
+  if (!id->random_n) return whole(out, failed);
+  if (id->random_bits_least) failed |= json_object_set_new(out, "bits", json_pack("[i,i]", id->random_bits_least, id->random_bits_most));
+  failed |= json_object_set_new(out, "bias", json_real(id->random_bias));
+  failed |= json_object_set_new(out, "biased", json_boolean(id->random_biased));
+  failed |= json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));
+  failed |= json_object_set_new(out, "beyond", json_integer((json_int_t)id->random_beyond));
+  return whole(out, failed);
 }
 
 /* {"on": ..., "holds": ..., counts, "first": {...}} */
@@ -353,69 +364,74 @@ static json_t *confirm_json(const held *h) {
   const unexpected *u = &h->got;
   json_t *out = json_pack("{s:s,s:b,s:I,s:I,s:I}", "on", h->on, "holds", h->holds, "codes_differ", (json_int_t)u->codes, "scales_differ",
                           (json_int_t)u->scales, "tensor_scales_differ", (json_int_t)u->tensor_scales);
-  if (u->codes || u->scales)
-    json_object_set_new(out, "first", json_pack("{s:s,s:I,s:I}", "suite", h->suite, "row", (json_int_t)u->row, "column", (json_int_t)u->col));
-  return out;
+  if (!u->codes && !u->scales) return out;
+  json_t *first = json_pack("{s:s,s:I,s:I}", "suite", h->suite, "row", (json_int_t)u->row, "column", (json_int_t)u->col);
+  return whole(out, json_object_set_new(out, "first", first));
 }
 
-static void set_count(json_t *root, const char *key, uint64_t n) { json_object_set_new(root, key, json_integer((json_int_t)n)); }
+static int set_count(json_t *root, const char *key, uint64_t n) { return json_object_set_new(root, key, json_integer((json_int_t)n)); }
 
 char *verdict_json(const mx_identity *id, const verdict_more *more) {
   char text[TEXT], value[VALUE];
   json_t *root = json_object(), *spec = json_object(), *undecided = json_array(), *reproduce = json_array();
+  int failed = 0;
   mx_spec_print(text, sizeof text, &id->spec, 1);
   for (size_t i = 0; mx_key_name(i); i++) {
     value_in(value, sizeof value, text, mx_key_name(i));
-    json_object_set_new(spec, mx_key_name(i), json_string(value));
-    if (id->undecided >> i & 1) json_array_append_new(undecided, json_string(mx_key_name(i)));
+    failed |= json_object_set_new(spec, mx_key_name(i), json_string(value));
+    if (id->undecided >> i & 1) failed |= json_array_append_new(undecided, json_string(mx_key_name(i)));
   }
   verdict_option options[VERDICT_OPTIONS];
   const size_t n = verdict_options(options, id);
   const int withdrawn = verdict_is_withdrawn(more), reproduces = verdict_reproduces(id) && !withdrawn && !more->row_scales;
-  for (size_t i = 0; i < n && reproduces; i++) json_array_append_new(reproduce, json_string(options[i].text));
-  if (more->turned && reproduces) json_array_append_new(reproduce, json_string("--transpose"));
-  json_object_set_new(root, "schema_version", json_integer(VERDICT_SCHEMA));
-  if (more->plugin) json_object_set_new(root, "plugin", json_string(more->plugin));
-  json_object_set_new(root, "exact", json_boolean(id->exact));
-  json_object_set_new(root, "grade", json_string(verdict_grade(id)));
-  json_object_set_new(root, "expected", more->expected ? json_boolean(*more->expected) : json_null());
-  json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
+  for (size_t i = 0; i < n && reproduces; i++) failed |= json_array_append_new(reproduce, json_string(options[i].text));
+  if (more->turned && reproduces) failed |= json_array_append_new(reproduce, json_string("--transpose"));
+  failed |= json_object_set_new(root, "schema_version", json_integer(VERDICT_SCHEMA));
+  if (more->plugin) failed |= json_object_set_new(root, "plugin", json_string(more->plugin));
+  failed |= json_object_set_new(root, "exact", json_boolean(id->exact));
+  failed |= json_object_set_new(root, "grade", json_string(verdict_grade(id)));
+  failed |= json_object_set_new(root, "expected", more->expected ? json_boolean(*more->expected) : json_null());
+  failed |= json_object_set_new(root, "preset", id->preset ? json_string(id->preset) : json_null());
   const int none = withdrawn || (is_far(id) && !id->bug.n_faults);
-  json_object_set_new(root, "spec", none ? json_null() : json_incref(spec));
+  failed |= json_object_set_new(root, "spec", none ? json_null() : json_incref(spec));
   json_decref(spec);
-  set_count(root, "codes", id->n_codes + id->n_values);
-  set_count(root, "codes_differ", id->codes_differ + id->values_differ);
-  set_count(root, "scales", id->n_scales);
-  set_count(root, "scales_differ", id->scales_differ);
-  set_count(root, "tensor_scales_differ", id->tensor_scales_differ);
-  json_object_set_new(root, "undecided", undecided);
-  json_object_set_new(root, "complete", json_boolean(id->complete));
-  json_t *decide = decide_json(id);
-  int failed = !decide;
-  json_object_set_new(root, "decide", decide);
-  if (id->stochastic) json_object_set_new(root, "stochastic", random_json(id));
-  if (id->zero_signs_differ) set_count(root, "zero_signs", id->zero_signs_differ);
-  if (id->blank) json_object_set_new(root, "blank_input", json_true());
-  json_object_set_new(root, "bug", id->bug.name ? bug_json(&id->bug) : json_null());
+  failed |= set_count(root, "codes", id->n_codes + id->n_values);
+  failed |= set_count(root, "codes_differ", id->codes_differ + id->values_differ);
+  failed |= set_count(root, "scales", id->n_scales);
+  failed |= set_count(root, "scales_differ", id->scales_differ);
+  failed |= set_count(root, "tensor_scales_differ", id->tensor_scales_differ);
+  failed |= json_object_set_new(root, "undecided", undecided);
+  failed |= json_object_set_new(root, "complete", json_boolean(id->complete));
+  failed |= json_object_set_new(root, "decide", decide_json(id));
+  if (id->stochastic) failed |= json_object_set_new(root, "stochastic", random_json(id));
+  if (id->zero_signs_differ) failed |= set_count(root, "zero_signs", id->zero_signs_differ);
+  if (id->blank) failed |= json_object_set_new(root, "blank_input", json_true());
+  failed |= json_object_set_new(root, "bug", id->bug.name ? bug_json(&id->bug) : json_null());
   rival other;
   failed |= rival_of(&other, id) != MX_OK;
   if (other.preset)
-    json_object_set_new(root, "rival",
-                        json_pack("{s:s,s:s,s:s,s:s}", "preset", other.preset, "fault", other.fault, "text", other.words, "gen", other.gen));
-  if (more->held && more->held->on) json_object_set_new(root, "confirm", confirm_json(more->held));
+    failed |= json_object_set_new(
+        root, "rival", json_pack("{s:s,s:s,s:s,s:s}", "preset", other.preset, "fault", other.fault, "text", other.words, "gen", other.gen));
+  if (more->held && more->held->on) failed |= json_object_set_new(root, "confirm", confirm_json(more->held));
   if (!id->exact && !withdrawn)
-    json_object_set_new(
+    failed |= json_object_set_new(
         root, "smallest_block",
         json_pack("{s:I,s:I,s:I}", "sample", (json_int_t)id->bad_sample, "row", (json_int_t)id->bad_row, "column", (json_int_t)id->bad_col));
-  json_object_set_new(root, "reproduce", reproduce);
-  if (more->nibble) json_object_set_new(root, "nibble", json_string(more->nibble));
-  if (more->layout) json_object_set_new(root, "scale_layout", json_string(more->layout));
-  if (more->turned) json_object_set_new(root, "input_transposed", json_true());
-  if (more->row_scales) json_object_set_new(root, "row_tensor_scales", json_true());
+  failed |= json_object_set_new(root, "reproduce", reproduce);
+  if (more->nibble) failed |= json_object_set_new(root, "nibble", json_string(more->nibble));
+  if (more->layout) failed |= json_object_set_new(root, "scale_layout", json_string(more->layout));
+  if (more->turned) failed |= json_object_set_new(root, "input_transposed", json_true());
+  if (more->row_scales) failed |= json_object_set_new(root, "row_tensor_scales", json_true());
   char sentence[4096];
   failed |= verdict_with(sentence, sizeof sentence, id, more) != MX_OK;
-  json_object_set_new(root, "verdict", json_string(sentence));
-  char *out = failed ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+  failed |= json_object_set_new(root, "verdict", json_string(sentence));
+  /* not by json_dumps(), which leaves out a key if its buffer cannot grow there (jansson 2.14) */
+  const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER, size = failed ? 0 : json_dumpb(root, NULL, 0, flags);
+  char *out = size ? calloc(size + 1, 1) : NULL;
+  if (out && json_dumpb(root, out, size, flags) != size) {
+    free(out);
+    out = NULL;
+  }
   json_decref(root);
   return out;
 }

@@ -181,7 +181,7 @@ static mx_status set_one(json_t *root, const char *text, mx_error *err) {
     key = dot + 1;
     if (rest) { /* quant.train.occ.alpha: the inner dots belong to the key */
       json_t *train = json_object_get(at, "train");
-      if (!json_is_object(train)) json_object_set_new(at, "train", train = json_object());
+      if (!json_is_object(train) && json_object_set_new(at, "train", train = json_object())) train = NULL;
       at = train;
       key += 6;
       break;
@@ -441,14 +441,15 @@ static mx_status beside(char **text, const char *config, mx_error *err) {
 
 static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
   json_t *out = json_object();
+  int failed = !out;
   for (size_t i = 0; i < N_KEYS; i++) {
     char section[32];
     const char *name = keys[i].key.name;
     const size_t n = strcspn(name, ".");
     memcpy(section, name, n);
     section[n] = 0;
-    if (!json_object_get(out, section)) json_object_set_new(out, section, json_object());
-    json_object_set_new(json_object_get(out, section), name + n + 1, json_of(c, &keys[i]));
+    if (!json_object_get(out, section)) failed |= json_object_set_new(out, section, json_object());
+    failed |= json_object_set_new(json_object_get(out, section), name + n + 1, json_of(c, &keys[i]));
   }
   json_t *quant = json_object_get(root, "quant");
   if (c->quantised) {
@@ -456,30 +457,30 @@ static mx_status resolve(mxi_config *c, const json_t *root, mx_error *err) {
     for (int q = 0; q < MX_OPERANDS; q++) {
       char text[4096], name[3] = {'Q', (char)('1' + q), 0};
       mx_spec_print(text, sizeof text, &c->recipe.q[q], 1);
-      json_object_set_new(specs, name, json_string(text));
+      failed |= json_object_set_new(specs, name, json_string(text));
     }
     json_t *train = json_object();
     for (size_t i = 0; mx_train_key_at(i); i++) {
       char text[64];
       mx_train_key_text(text, sizeof text, &c->recipe, i);
-      json_object_set_new(train, mx_train_key_at(i)->name, json_string(text));
+      failed |= json_object_set_new(train, mx_train_key_at(i)->name, json_string(text));
     }
-    json_object_set_new(out, "quant", own);
+    failed |= json_object_set_new(out, "quant", own);
     json_t *spelled = json_object();
-    json_object_set_new(spelled, "specs", specs);
-    json_object_set_new(spelled, "train", train);
+    failed |= json_object_set_new(spelled, "specs", specs);
+    failed |= json_object_set_new(spelled, "train", train);
     json_t *gemms = json_array(), *high = json_array();
     for (int p = 0; p < MX_PRODUCTS; p++)
-      if (!c->recipe.off[p]) json_array_append_new(gemms, json_string(mx_linear_product_name(p)));
-    for (size_t i = 0; i < c->n_high; i++) json_array_append_new(high, json_string(c->high[i]));
+      if (!c->recipe.off[p]) failed |= json_array_append_new(gemms, json_string(mx_linear_product_name(p)));
+    for (size_t i = 0; i < c->n_high; i++) failed |= json_array_append_new(high, json_string(c->high[i]));
     const char *accum = json_string_value(json_object_get(own, "accum"));
-    json_object_set_new(spelled, "gemms", gemms);
-    json_object_set_new(spelled, "high", high);
-    json_object_set_new(spelled, "accum", json_string(accum ? accum : mx_gemm_model_name(c->recipe.model)));
-    json_object_set_new(out, "resolved", spelled);
+    failed |= json_object_set_new(spelled, "gemms", gemms);
+    failed |= json_object_set_new(spelled, "high", high);
+    failed |= json_object_set_new(spelled, "accum", json_string(accum ? accum : mx_gemm_model_name(c->recipe.model)));
+    failed |= json_object_set_new(out, "resolved", spelled);
   }
-  c->json = out;
-  return out ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  c->json = out; /* freed with the configuration */
+  return failed ? mx_fail(err, MX_ERR_NOMEM, "out of memory") : MX_OK;
 }
 
 mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *set, size_t n_set, mx_error *err) {
