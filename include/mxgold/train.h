@@ -21,7 +21,7 @@ extern "C" {
 typedef enum mx_train_end {
   MX_TRAIN_FINISHED,    /* every step was run */
   MX_TRAIN_INTERRUPTED, /* *options.stop was set: a checkpoint was written, and resume continues from it */
-  MX_TRAIN_DIVERGED     /* the loss is not finite: result.where names the first linear layer whose output is not finite */
+  MX_TRAIN_DIVERGED /* a loss or a gradient is not finite, or the loss explodes (train.divergence): result.where and .why say where and how */
 } mx_train_end;
 
 /** The result of a run. */
@@ -32,7 +32,10 @@ typedef struct mx_train_result {
   double val_loss, val_loss_fp32; /* of the last evaluation, with the quantised and with an FP32 forward pass; NaN if there was none */
   /* of the last evaluation: share of the rows whose largest output is the label's; NaN where nothing has a label */
   double val_accuracy, val_accuracy_fp32;
-  char where[96]; /* MX_TRAIN_DIVERGED: the linear layer, or "loss"; otherwise "" */
+  /* MX_TRAIN_DIVERGED: the part of the model whose output or gradient is the first that is not finite, or the parameter whose gradient is the largest;
+   * otherwise "" */
+  char where[96];
+  char why[288];  /* MX_TRAIN_DIVERGED: the same as a clause that says what happened there; otherwise "" */
   char sgemm[96]; /* gemm.fp32=openblas: the library that computed unquantised products; else "" */
 } mx_train_result;
 
@@ -55,7 +58,7 @@ typedef struct mx_train_options {
   const char *init;                                      /* a .safetensors file of the parameters; NULL: random */
   const char *gradients;                                 /* where the gradients of the last step go, before clipping; NULL: nowhere */
   int resume;                                            /* 1: continue from the state in dir, if there is one */
-  int all_digests;                                       /* 1: digests.txt has a line for each parameter and output of a linear layer */
+  int all_digests;                                       /* 1: digests.txt has a line for each parameter, activation and gradient */
   int n_threads;                                         /* 0: all processors */
   mx_train_data **data;                                  /* what an earlier run left, used if this run's data are the same, then this run's;
                                                           * NULL: made for this run alone. Not for two runs at once. */

@@ -103,6 +103,13 @@ run heard-clip --set train.steps=1 --set optimizer.clip=0.001
 silent "optimizer.momentum optimizer.theta" quiet-adam --set train.steps=1 --set optimizer.momentum=0.9 --set optimizer.theta=0.9
 silent "optimizer.beta1 optimizer.eps" quiet-sgd --set train.steps=1 --set optimizer.kind=sgd --set optimizer.momentum=0.5 --set optimizer.beta1=0.8 --set optimizer.eps=1e-6
 silent "schedule.min_lr qaf.step qaf.warmup" quiet-switches --set train.steps=1 --set schedule.min_lr=1e-5 --set qaf.step=3 --set qaf.warmup=4
+# Keys of another model, task or switch; how products are summed, where a block's few products are added without a rounding.
+silent "model.act data.file data.noise" quiet-llama --set train.steps=1 --set model.act=silu --set data.file=none --set data.noise=.1
+silent "model.layers model.heads model.ffn model.tied" quiet-bytes --set train.steps=1 --set model.kind=byte_mlp --set model.layers=3 --set model.tied=true
+silent "train.seed_quant metrics.layers threshold.full" quiet-fp32 --set train.steps=1 --set train.seed_quant=9 --set metrics.layers=mlp --set threshold.full=true
+silent "ramp.k1" quiet-ramp $short --set quant.train.ramp.k1=4
+silent "quant.accum" quiet-accum $short --set quant.accum=f64
+run heard-accum --set train.steps=1 --set quant.recipe=recipe-bf16 --set quant.accum=f32_seq
 silent "loss.scaling" quiet-dynamic $short --set loss.scaling=dynamic --set loss.growth=4
 run heard-loss $short --set 'quant.set=["scale=e4m3 scale.rule=value"]' --set loss.scale=1e-6
 # What was tried leaves nothing behind.
@@ -121,9 +128,9 @@ P
 no() { refuses "mxgold: $scratch/llama.json: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init" --set loss.scaling=dynamic --set loss.scale=2
 no "model.smooth_swiglu: llama alone has a SwiGLU" --set model.kind=gpt2 --set model.smooth_swiglu=true
-no "quant: q2.ema=1.5: expected a decay below 1, or off" --set quant.train.q2.ema=1.5
+no "quant.train: q2.ema=1.5: expected a decay below 1, or off" --set quant.train.q2.ema=1.5
 no "ramp is of optimizer.kind=adamw" --set quant.train.ramp=on --set optimizer.kind=sgd --set quant.recipe=recipe-ocp
 no "ramp sums gradients over steps, which optimizer.clip would scale one by one, expected one of the two" --set quant.train.ramp=on --set optimizer.clip=1
 no "model.smooth_swiglu changes the weight that ramp measures, expected one of the two" --set quant.train.ramp=on --set model.smooth_swiglu=true
-no "quant: ramp measures single weights, and had.size=16 of Q2 mixes them" --set quant.train.ramp=on --set quant.recipe=recipe-mxfp4-amd
-no "quant: tensor.hold=2.5: expected a whole number of steps, from 1" --set quant.train.tensor.hold=2.5
+no "quant.train: ramp measures single weights, and had.size=16 of Q2 mixes them" --set quant.train.ramp=on --set quant.recipe=recipe-mxfp4-amd
+no "quant.train: tensor.hold=2.5: expected a whole number of steps, from 1" --set quant.train.tensor.hold=2.5

@@ -86,18 +86,27 @@ same a i digests.txt
 (cd "$scratch" && "$mxgold" train llama.json -o deep --set train.steps=1 >/dev/null 2>&1 && "$mxgold" train deep/config.json -o again >/dev/null 2>&1) || fail "config.json of a run begun by a relative path"
 same deep again digests.txt
 run j --init "$scratch/a/model.safetensors" --gradients "$scratch/g.safetensors" --set train.steps=1
+kind_of() { # KIND: the options that make it of llama.json, without the keys that it does not read
+  echo --set model.kind=$1
+  [ $1 != byte_mlp ] || echo --set model.layers=null --set model.heads=null --set model.ffn=null
+}
 for kind in gpt2 byte_mlp; do
-  run $kind --set model.kind=$kind --set quant.recipe=recipe-nvfp4
-  run $kind-1 --set model.kind=$kind --set quant.recipe=recipe-nvfp4 --threads 1
+  run $kind $(kind_of $kind) --set quant.recipe=recipe-nvfp4
+  run $kind-1 $(kind_of $kind) --set quant.recipe=recipe-nvfp4 --threads 1
   same $kind $kind-1 digests.txt
 done
 # Rows of numbers: the same bits for any number of threads and without vectors, and over a resume in the midst of an epoch.
 cat >"$scratch/rows.json" <<'J'
-{"data": {"rows": 200, "features": 40, "timesteps": 10}, "model": {"width": 24}, "train": {"steps": 12, "batch": 32, "eval_every": 6, "seed": 3},
+{"train": {"steps": 12, "batch": 32, "eval_every": 6, "seed": 3},
  "optimizer": {"kind": "adam", "lr": 0.01}, "quant": {"recipe": "recipe-nvfp4"}}
 J
 for kind in gaussian digits diffusion; do
-  rows() { accepts "$mxgold" train "$scratch/rows.json" -o "$scratch/$kind-$1" --set model.kind=$kind --set data.file="$root/configs/data/digits.safetensors" "${@:2}"; }
+  case $kind in
+    gaussian) task="--set data.rows=200 --set data.features=40" ;;
+    digits) task="--set model.width=24 --set data.file=$root/configs/data/digits.safetensors" ;;
+    diffusion) task="--set model.width=24 --set data.rows=200 --set data.timesteps=10" ;;
+  esac
+  rows() { accepts "$mxgold" train "$scratch/rows.json" -o "$scratch/$kind-$1" --set model.kind=$kind $task "${@:2}"; }
   rows a
   rows b --threads 1
   same $kind-a $kind-b digests.txt
@@ -149,27 +158,68 @@ for steps in 3 8; do
 done
 run high --set 'quant.high=["model.layers.0.self_attn.*"]'
 cmp -s "$scratch/a/digests.txt" "$scratch/high/digests.txt" && fail "quant.high changes nothing"
+# Everything that a step computes has a digest of its own name: activations, their gradients, each batch of a step, each of an evaluation.
+digested() { cut -d' ' -f1,2 "$scratch/$1/digests.txt"; }
+for kind in llama gpt2 byte_mlp; do
+  run all-$kind --digests all $(kind_of $kind) --set quant.recipe=recipe-ocp --set train.steps=1 --set train.accumulate=2
+  [ -z "$(digested all-$kind | sort | uniq -d)" ] || fail "$kind: two digests of one name: $(digested all-$kind | sort | uniq -d | head -1)"
+  for of in batch.0:output batch.1:output_gradient evaluation.fp32.1:output evaluation.quantised.0:output; do
+    case $kind in
+      llama) parts="model.embed_tokens model.layers.0.input_layernorm model.layers.0.self_attn.attention model.layers.0.mlp.silu model.norm lm_head" ;;
+      gpt2) parts="transformer.embeddings transformer.h.0.ln_2 transformer.h.0.attn.attention transformer.h.0.mlp.act transformer.ln_f lm_head" ;;
+      byte_mlp) parts="embed linear.2 relu.1 out" ;;
+    esac
+    for part in $parts; do digested all-$kind | grep -q "^0 $of:$part\$" || fail "$kind: no digest of $of:$part"; done
+  done
+done
 accepts "$mxgold" train --list
 diverges() { "$mxgold" train "$scratch/llama.json" -o "$scratch/k" --set optimizer.lr=1e20 --set optimizer.clip=0 --set train.steps=40 >/dev/null 2>"$scratch/said"; }
 diverges
 [ $? = 1 ] || fail "a run that diverges: exit $?, expected 1"
 grep -q "the loss is not finite; the first output that is not finite is that of model.layers.0" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
+# A loss that explodes ends it as well, unless it is told otherwise; and a gradient that is not finite, before it reaches a weight.
+ends() { # WHAT RUN OPTION...: a run that ends with exit status 1 and these words
+  "$mxgold" train "$scratch/llama.json" -o "$scratch/$2" --set optimizer.clip=0 --set train.steps=20 "${@:3}" >/dev/null 2>"$scratch/said"
+  [ $? = 1 ] && grep -q "$1" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
+}
+ends "step 10: the loss, [0-9.e+]*, is above 4 times the 5.54518 of a model that knows nothing for the 10th step in a row; the largest gradient is that of " explodes --set optimizer.lr=10
+[ "$(wc -l <"$scratch/explodes/metrics.jsonl")" = 10 ] || fail "a loss that explodes ends after $(wc -l <"$scratch/explodes/metrics.jsonl") steps"
+accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/explodes" --set optimizer.clip=0 --set optimizer.lr=10 --set train.steps=12 --resume --set train.divergence=0
+ends "a gradient is not finite; the first of the backward pass is that of lm_head.weight" overflows --set loss.scale=1e39
+run overflows-not --set optimizer.clip=0 --set loss.scaling=dynamic --set loss.init=1e39 --set train.steps=3
 no() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "$scratch/llama.json: unknown key 'model.widht'; nearest: model.width" --set model.widht=3
 no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp|gaussian|digits|diffusion" --set model.kind=bert
 no "$scratch/llama.json: model.heads is 3, expected a divisor of model.width, 32" --set model.heads=3
 no "$scratch/llama.json: train.steps: expected a whole number from 1 to 1000000000" --set train.steps=0
-no "$scratch/llama.json: quant: unknown recipe 'recipe-ocpp'; nearest: recipe-ocp" --set quant.recipe=recipe-ocpp
-no "$scratch/llama.json: quant: unknown training key 'requant'; nearest: requant.source" --set quant.train.requant=hp
-no "$scratch/none.txt: No such file or directory" --set data.text=none.txt
+no "$scratch/llama.json: quant.recipe: unknown recipe 'recipe-ocpp'; nearest: recipe-ocp" --set quant.recipe=recipe-ocpp
+no "$scratch/llama.json: quant.train: unknown training key 'requant'; nearest: requant.source" --set quant.train.requant=hp
+no "data.text: $scratch/none.txt: No such file or directory" --set data.text=none.txt
 no "quant.high: no linear is named 'head'; the first is model.layers.0.self_attn.q_proj" --set 'quant.high=["head"]'
-no "$scratch/a/model.safetensors: model.layers.0.mlp.gate_proj.weight: expected the shape [50, 32]" --set model.ffn=50 --init "$scratch/a/model.safetensors"
+no "init: $scratch/a/model.safetensors: model.layers.0.mlp.gate_proj.weight has the shape [48, 32], expected [50, 32] for this configuration's model" --set model.ffn=50 --init "$scratch/a/model.safetensors"
 no "$scratch/llama.json: data.file: expected the path of a .safetensors file of images and labels" --set model.kind=digits
-no "$scratch/a/model.safetensors: no tensor 'images', nearest: lm_head.weight" --set model.kind=digits --set data.file="$scratch/a/model.safetensors"
-no "18 rows to train on, expected at least train.batch, 32" --set model.kind=gaussian --set data.rows=20 --set train.batch=32
-no "$scratch/llama.json: data.beta_first, data.beta_last: expected shares below 1" --set model.kind=diffusion --set data.beta_last=1
+no "data.file: $scratch/a/model.safetensors: no tensor 'images', nearest: lm_head.weight" --set model.kind=digits --set data.file="$scratch/a/model.safetensors"
+no "train.batch is 32, expected at most the 18 rows to train on" --set model.kind=gaussian --set data.rows=20 --set train.batch=32
+no "$scratch/llama.json: data.beta_last is 1, expected a share below 1" --set model.kind=diffusion --set data.beta_last=1
 no "$scratch/llama.json: qaf.when=threshold: threshold.every is 0, so that nothing is measured" --set qaf.when=threshold --set threshold.every=0
 no "metrics.layers: no linear is named 'mlp'; the first is model.layers.0.self_attn.q_proj" --set metrics.every=1 --set metrics.layers=mlp
+# Values as a shell gives them: a number that begins with its point, a whole object; what begins as JSON must be JSON.
+run told --set 'quant.train={"occ.alpha": .95, "occ.axis": "tensor"}' --set optimizer.beta2=.9 --set train.steps=1e0
+grep -q '"occ.alpha": "0.95"' "$scratch/told/config.json" && grep -q '"beta2": 0.9' "$scratch/told/config.json" || fail "quant.train as an object, or .9, is not taken"
+no "--set quant.train: '{occ.alpha:.9}' begins as JSON and is none: string or '}' expected near 'occ'" --set 'quant.train={occ.alpha:.9}'
+no "$scratch/llama.json: model: expected an object of keys, such as model.kind" --set model=3
+no "$scratch/llama.json: quant: expected an object, or null for FP32" --set quant=recipe-ocp
+no "$scratch/llama.json: quant.recipe: expected a string" --set quant.recipe=4
+no "$scratch/llama.json: quant.set: unknown key 'elem.rond'; nearest: elem.round" --set quant.set=elem.rond=sr
+no "$scratch/llama.json: quant.operands: dgrad: Q3 has blocks of 16 along the reduction axis and Q4 of 32, expected the same" --set quant.operands=Q3:block=1x16
+no "$scratch/llama.json: quant.gemms: 'dgard' is not a product, expected fprop, dgrad, wgrad" --set 'quant.gemms=["dgard"]'
+no "$scratch/llama.json: quant.accum: model 'f32' is unknown, nearest: s32, f32_block, f32_seq" --set quant.accum=f32
+no "$scratch/llama.json: optimizer.beta1 is 1, expected a decay below 1" --set optimizer.beta1=1
+no "$scratch/llama.json: model.bias: gpt2 alone can be without biases" --set model.kind=byte_mlp --set model.bias=false
+head -c 70000 /dev/zero >"$scratch/zeros.txt"
+no "no memory for the model and its activations" --set data.text=zeros.txt --set model.context=60000 --set model.width=16 --set model.heads=8 --set model.layers=3 --set train.batch=4
+no "init: $scratch/none.safetensors: cannot open: No such file or directory" --init "$scratch/none.safetensors"
+no "init: $scratch/a/model.safetensors: tensor 'lm_head.weight' is not a parameter of this configuration's model; nearest: model.norm.weight" --set model.tied=true --init "$scratch/a/model.safetensors"
 [ ! -e "$scratch/x" ] || fail "a refused run left a folder"
 refuses "mxgold: $scratch/a/config.json: optimizer.lr is another than the run was begun with" "$mxgold" train "$scratch/llama.json" -o "$scratch/a" --resume --set optimizer.lr=1
 refuses "mxgold: train: no output, expected -o RUN" "$mxgold" train "$scratch/llama.json"

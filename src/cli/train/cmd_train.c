@@ -37,7 +37,9 @@ static const cli_option options[] = {
      NULL},
     {"resume", 0, CLI_FLAG, offsetof(struct args, resume), NULL, "continue from the state in the run's folder, if there is one", NULL},
     {"digests", 0, CLI_STRING, offsetof(struct args, digests), "WHICH",
-     "steps: one digest of all parameters per step (default); all: one of each parameter, gradient and output of a linear layer", digest_words},
+     "steps: one digest of all parameters per step (default); all: one of each parameter, activation and gradient, in the order in which they "
+     "are computed",
+     digest_words},
     {"compare", 0, CLI_STRING, offsetof(struct args, compare), "RUN_A",
      "print the first step in which the digests of RUN_A and of the run given in place of CONFIG.json differ", NULL},
     {"threads", 0, CLI_U64, offsetof(struct args, threads), "N", "threads to use; all processors by default", NULL},
@@ -208,8 +210,7 @@ static int run(const cli_context *ctx, void *args) {
   if (line.terminal && line.any) progress_clear();
   if (status) return cli_fail(&err);
   if (result.end == MX_TRAIN_DIVERGED) {
-    cli_error("%s: step %" PRIu64 ": the loss is not finite; the first output that is not finite is that of %s", a->out, result.steps,
-              result.where);
+    cli_error("%s: step %" PRIu64 ": %s", a->out, result.steps, result.why);
     return CLI_DIFFERS;
   }
   if (result.end == MX_TRAIN_INTERRUPTED) {
@@ -227,5 +228,6 @@ const cli_command cmd_train = {
     "quantisations (mxgold linear). The same configuration gives the same bits of every weight at every step, on "
     "any machine and number of threads:\n"
     "digests.txt has a digest for each step, and --compare finds where two runs differ.\n"
-    "SIGTERM, SIGINT and SIGUSR1 end the run after the current step with a checkpoint and exit status 3. A loss that is not "
-    "finite ends it with exit status 1."};
+    "SIGTERM, SIGINT and SIGUSR1 end the run after the current step with a checkpoint and exit status 3. A loss or gradient that "
+    "is not finite, and a loss that explodes\n"
+    "(train.divergence), end it with exit status 1 and the name of the part of the model where that began."};

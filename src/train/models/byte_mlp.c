@@ -23,15 +23,18 @@ static mx_status forward(mxi_model *m) {
   const size_t N = a->N, W = m->config.width, V = m->config.vocab, T = m->config.context;
   const mx_exec *e = &m->exec;
   mxi_embed_forward(a->x, m->batch.tokens, m->w + m->params[a->embed].offset, NULL, N * T, T, EMBEDDING, e);
+  mxi_model_show(m, MXI_OUTPUT, a->x, N * a->I, "embed");
   mx_status s = MX_OK;
   for (int i = 0; i < LINEARS && !s; i++) {
     s = mxi_model_linear_forward(m, a->linear[i], a->z, i ? a->h[i - 1] : a->x);
     if (!s) mxi_relu_forward(a->h[i], a->z, i ? a->h[i - 1] : NULL, N * W, e);
+    if (!s) mxi_model_show(m, MXI_OUTPUT, a->h[i], N * W, "relu.%d", i);
   }
   if (!s) s = mxi_model_head(m, a->logits, a->h[LINEARS - 1], a->out, N);
   const float *b = m->w + m->params[a->bias].offset;
   for (size_t n = 0; n < N && !s; n++)
     for (size_t v = 0; v < V; v++) a->logits[n * V + v] += b[v];
+  if (!s) mxi_model_show(m, MXI_OUTPUT, a->logits, N * V, "out");
   return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), V, a->sums, e);
 }
 
@@ -39,13 +42,16 @@ static mx_status backward(mxi_model *m) {
   byte_mlp *a = m->own;
   const size_t N = a->N, W = m->config.width, V = m->config.vocab, T = m->config.context;
   const mx_exec *e = &m->exec;
+  mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->logits, N * V, "out");
   mx_status s = mx_math_column_sums(m->g + m->params[a->bias].offset, 1, a->logits, V, NULL, 0, N, V, e);
   if (!s) s = mxi_model_head_backward(m, a->d, a->logits, a->h[LINEARS - 1], a->out, N);
   for (int i = LINEARS; i-- > 0 && !s;) {
+    mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->d, N * W, "relu.%d", i);
     mxi_relu_backward(a->d, a->d, a->h[i], N * W, e);
     s = mxi_model_linear_backward(m, a->linear[i], i ? a->d2 : a->dx, 0, a->d, i ? a->h[i - 1] : a->x);
     if (i && !s) mxi_add(a->d, a->d2, N * W, e);
   }
+  if (!s) mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->dx, N * a->I, "embed");
   if (!s) mxi_embed_backward(m->g + m->params[a->embed].offset, NULL, a->dx, m->batch.tokens, N * T, T, EMBEDDING, e);
   return s;
 }

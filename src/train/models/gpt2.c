@@ -46,30 +46,45 @@ static mx_status norm_backward(mxi_model *m, norm n, float *dx, const float *dou
                                 &m->exec);
 }
 
+/* Shows a part of block i. */
+static void show(const mxi_model *m, mxi_shown what, const float *x, size_t n, size_t i, const char *part) {
+  mxi_model_show(m, what, x, n, "transformer.h.%zu.%s", i, part);
+}
+
 static mx_status forward(mxi_model *m) {
   gpt2 *a = m->own;
   const mxi_model_config *c = &m->config;
   const size_t N = a->N, C = c->width, T = c->context, H = c->heads, F = c->ffn;
   const mx_exec *e = &m->exec;
   mxi_embed_forward(a->blocks[0].in, m->batch.tokens, m->w + m->params[a->wte].offset, m->w + m->params[a->wpe].offset, N, T, C, e);
+  mxi_model_show(m, MXI_OUTPUT, a->blocks[0].in, N * C, "transformer.embeddings");
   mx_status s = MX_OK;
   for (size_t i = 0; i < c->layers && !s; i++) {
     block *b = &a->blocks[i];
     float *next = i + 1 < c->layers ? a->blocks[i + 1].in : a->out;
     s = norm_forward(m, b->norm1, b->n1, b->mean1, b->rstd1, b->in);
+    if (!s) show(m, MXI_OUTPUT, b->n1, N * C, i, "ln_1");
     if (!s) s = mxi_model_linear_forward(m, b->attn, b->qkv, b->n1);
     if (!s) s = mxi_attention_forward(b->mix, C, b->p, b->qkv, b->qkv + C, b->qkv + 2 * C, 3 * C, m->B, T, H, C / H, m->work, e);
+    if (!s) show(m, MXI_OUTPUT, b->mix, N * C, i, "attn.attention");
     if (!s) s = mxi_model_linear_forward(m, b->proj, b->mid, b->mix);
     if (s) return s;
     mxi_add(b->mid, b->in, N * C, e);
+    show(m, MXI_OUTPUT, b->mid, N * C, i, "attn.residual");
     s = norm_forward(m, b->norm2, b->n2, b->mean2, b->rstd2, b->mid);
+    if (!s) show(m, MXI_OUTPUT, b->n2, N * C, i, "ln_2");
     if (!s) s = mxi_model_linear_forward(m, b->fc, b->fx, b->n2);
     if (!s) s = mx_math_array(b->ax, b->fx, N * F, functions[c->act], e);
+    if (!s) show(m, MXI_OUTPUT, b->ax, N * F, i, "mlp.act");
     if (!s) s = mxi_model_linear_forward(m, b->out, next, b->ax);
-    if (!s) mxi_add(next, b->mid, N * C, e);
+    if (s) return s;
+    mxi_add(next, b->mid, N * C, e);
+    show(m, MXI_OUTPUT, next, N * C, i, "mlp.residual");
   }
   if (!s) s = norm_forward(m, a->last, a->x, a->mean, a->rstd, a->out);
+  if (!s) mxi_model_show(m, MXI_OUTPUT, a->x, N * C, "transformer.ln_f");
   if (!s) s = mxi_model_head(m, a->logits, a->x, a->head, N);
+  if (!s) mxi_model_show(m, MXI_OUTPUT, a->logits, N * c->vocab, "lm_head");
   return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), c->vocab, a->sums, e);
 }
 
@@ -79,22 +94,31 @@ static mx_status backward(mxi_model *m) {
   const size_t N = a->N, C = c->width, T = c->context, H = c->heads, F = c->ffn;
   const mx_exec *e = &m->exec;
   float *d = a->d;
+  mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->logits, N * c->vocab, "lm_head");
   mx_status s = mxi_model_head_backward(m, a->d2, a->logits, a->x, a->head, N);
+  if (!s) mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, "transformer.ln_f");
   memset(d, 0, N * C * sizeof *d);
   if (!s) s = norm_backward(m, a->last, d, a->d2, a->out, a->mean, a->rstd);
   for (size_t i = c->layers; i-- > 0 && !s;) {
     block *b = &a->blocks[i];
+    show(m, MXI_OUTPUT_GRADIENT, d, N * C, i, "mlp.residual");
     s = mxi_model_linear_backward(m, b->out, a->df, 0, d, b->ax);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->df, N * F, i, "mlp.act");
     if (!s) s = mx_math_gradient(a->df, b->fx, a->df, N * F, functions[c->act], e);
     if (!s) s = mxi_model_linear_backward(m, b->fc, a->d2, 0, a->df, b->n2);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "ln_2");
     if (!s) s = norm_backward(m, b->norm2, d, a->d2, b->mid, b->mean2, b->rstd2);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, d, N * C, i, "attn.residual");
     if (!s) s = mxi_model_linear_backward(m, b->proj, a->d2, 0, d, b->mix);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "attn.attention");
     float *dq = a->dqkv, *dk = dq + C, *dv = dk + C;
     if (!s)
       s = mxi_attention_backward(dq, dk, dv, a->dp, a->d2, C, b->p, b->qkv, b->qkv + C, b->qkv + 2 * C, 3 * C, m->B, T, H, C / H, m->work, e);
     if (!s) s = mxi_model_linear_backward(m, b->attn, a->d2, 0, a->dqkv, b->n1);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "ln_1");
     if (!s) s = norm_backward(m, b->norm1, d, a->d2, b->in, b->mean1, b->rstd1);
   }
+  if (!s) mxi_model_show(m, MXI_OUTPUT_GRADIENT, d, N * C, "transformer.embeddings");
   if (!s) mxi_embed_backward(m->g + m->params[a->wte].offset, m->g + m->params[a->wpe].offset, d, m->batch.tokens, N, T, C, e);
   return s;
 }

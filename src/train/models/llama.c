@@ -24,6 +24,11 @@ typedef struct llama {
   double *sums;
 } llama;
 
+/* Shows a part of block i. */
+static void show(const mxi_model *m, mxi_shown what, const float *x, size_t n, size_t i, const char *part) {
+  mxi_model_show(m, what, x, n, "model.layers.%zu.%s", i, part);
+}
+
 static mx_status forward(mxi_model *m) {
   llama *a = m->own;
   const mxi_model_config *c = &m->config;
@@ -31,32 +36,45 @@ static mx_status forward(mxi_model *m) {
   const mx_exec *e = &m->exec;
   float *x = a->blocks[0].in;
   mxi_embed_forward(x, m->batch.tokens, m->w + m->params[a->embed].offset, NULL, N, T, C, e);
+  mxi_model_show(m, MXI_OUTPUT, x, N * C, "model.embed_tokens");
   mx_status s = MX_OK;
   for (size_t i = 0; i < c->layers && !s; i++) {
     block *b = &a->blocks[i];
     float *next = i + 1 < c->layers ? a->blocks[i + 1].in : a->out;
     s = mxi_rmsnorm_forward(b->n1, b->rstd1, b->in, m->w + m->params[b->norm1].offset, N, C, EPS, e);
+    if (!s) show(m, MXI_OUTPUT, b->n1, N * C, i, "input_layernorm");
     if (!s) s = mxi_model_linear_forward(m, b->q, b->qx, b->n1);
     if (!s) s = mxi_model_linear_forward(m, b->k, b->kx, b->n1);
     if (!s) s = mxi_model_linear_forward(m, b->v, b->vx, b->n1);
     if (s) return s;
     mxi_rotary(b->qx, a->cosine, a->sine, N, T, C, D, 0, e);
     mxi_rotary(b->kx, a->cosine, a->sine, N, T, C, D, 0, e);
+    show(m, MXI_OUTPUT, b->qx, N * C, i, "self_attn.q_rotary");
+    show(m, MXI_OUTPUT, b->kx, N * C, i, "self_attn.k_rotary");
     s = mxi_attention_forward(b->mix, C, b->p, b->qx, b->kx, b->vx, C, m->B, T, H, D, m->work, e);
+    if (!s) show(m, MXI_OUTPUT, b->mix, N * C, i, "self_attn.attention");
     if (!s) s = mxi_model_linear_forward(m, b->o, b->mid, b->mix);
     if (s) return s;
     mxi_add(b->mid, b->in, N * C, e);
+    show(m, MXI_OUTPUT, b->mid, N * C, i, "self_attn.residual");
     s = mxi_rmsnorm_forward(b->n2, b->rstd2, b->mid, m->w + m->params[b->norm2].offset, N, C, EPS, e);
+    if (!s) show(m, MXI_OUTPUT, b->n2, N * C, i, "post_attention_layernorm");
     if (!s) s = mxi_model_linear_forward(m, b->gate, b->gx, b->n2);
     if (!s) s = mxi_model_linear_forward(m, b->up, b->ux, b->n2);
     if (!s) s = mx_math_array(b->sx, b->gx, N * F, MX_MATH_SILU, e);
     if (s) return s;
     mxi_multiply(b->ax, b->sx, b->ux, N * F, e);
+    show(m, MXI_OUTPUT, b->sx, N * F, i, "mlp.silu");
+    show(m, MXI_OUTPUT, b->ax, N * F, i, "mlp.product");
     s = mxi_model_linear_forward(m, b->down, next, b->ax);
-    if (!s) mxi_add(next, b->mid, N * C, e);
+    if (s) return s;
+    mxi_add(next, b->mid, N * C, e);
+    show(m, MXI_OUTPUT, next, N * C, i, "mlp.residual");
   }
   if (!s) s = mxi_rmsnorm_forward(a->last, a->rstd, a->out, m->w + m->params[a->norm].offset, N, C, EPS, e);
+  if (!s) mxi_model_show(m, MXI_OUTPUT, a->last, N * C, "model.norm");
   if (!s) s = mxi_model_head(m, a->logits, a->last, a->head, N);
+  if (!s) mxi_model_show(m, MXI_OUTPUT, a->logits, N * c->vocab, "lm_head");
   return s ? s : mxi_cross_entropy(&m->loss, a->logits, a->logits, m->batch.target, mxi_model_counted(m, N), c->vocab, a->sums, e);
 }
 
@@ -67,36 +85,48 @@ static mx_status backward(mxi_model *m) {
   const size_t N = a->N, C = c->width, T = c->context, H = c->heads, F = c->ffn, D = C / H;
   const mx_exec *e = &m->exec;
   float *d = a->d;
+  mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->logits, N * c->vocab, "lm_head");
   mx_status s = mxi_model_head_backward(m, a->d2, a->logits, a->last, a->head, N);
+  if (!s) mxi_model_show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, "model.norm");
   memset(d, 0, N * C * sizeof *d);
   if (!s)
     s = mxi_rmsnorm_backward(d, m->g + m->params[a->norm].offset, a->d2, a->out, a->rstd, m->w + m->params[a->norm].offset, N, C, a->sums,
                              a->room, e);
   for (size_t i = c->layers; i-- > 0 && !s;) {
     block *b = &a->blocks[i];
+    show(m, MXI_OUTPUT_GRADIENT, d, N * C, i, "mlp.residual");
     s = mxi_model_linear_backward(m, b->down, a->df, 0, d, b->ax);
     if (s) return s;
+    show(m, MXI_OUTPUT_GRADIENT, a->df, N * F, i, "mlp.product");
     mxi_multiply(a->df2, a->df, b->sx, N * F, e); /* to up */
     mxi_multiply(a->df, a->df, b->ux, N * F, e);
+    show(m, MXI_OUTPUT_GRADIENT, a->df, N * F, i, "mlp.silu");
     s = mx_math_gradient(a->df, b->gx, a->df, N * F, MX_MATH_SILU, e); /* to gate */
     if (!s) s = mxi_model_linear_backward(m, b->gate, a->d2, 0, a->df, b->n2);
     if (!s) s = mxi_model_linear_backward(m, b->up, a->d2, 1, a->df2, b->n2);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "post_attention_layernorm");
     if (!s)
       s = mxi_rmsnorm_backward(d, m->g + m->params[b->norm2].offset, a->d2, b->mid, b->rstd2, m->w + m->params[b->norm2].offset, N, C, a->sums,
                                a->room, e);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, d, N * C, i, "self_attn.residual");
     if (!s) s = mxi_model_linear_backward(m, b->o, a->d2, 0, d, b->mix);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "self_attn.attention");
     float *dq = a->d3, *dk = a->d4, *dv = a->room;
     if (!s) s = mxi_attention_backward(dq, dk, dv, a->dp, a->d2, C, b->p, b->qx, b->kx, b->vx, C, m->B, T, H, D, m->work, e);
     if (s) return s;
+    show(m, MXI_OUTPUT_GRADIENT, dq, N * C, i, "self_attn.q_rotary");
+    show(m, MXI_OUTPUT_GRADIENT, dk, N * C, i, "self_attn.k_rotary");
     mxi_rotary(dq, a->cosine, a->sine, N, T, C, D, 1, e);
     mxi_rotary(dk, a->cosine, a->sine, N, T, C, D, 1, e);
     s = mxi_model_linear_backward(m, b->q, a->d2, 0, dq, b->n1);
     if (!s) s = mxi_model_linear_backward(m, b->k, a->d2, 1, dk, b->n1);
     if (!s) s = mxi_model_linear_backward(m, b->v, a->d2, 1, dv, b->n1);
+    if (!s) show(m, MXI_OUTPUT_GRADIENT, a->d2, N * C, i, "input_layernorm");
     if (!s)
       s = mxi_rmsnorm_backward(d, m->g + m->params[b->norm1].offset, a->d2, b->in, b->rstd1, m->w + m->params[b->norm1].offset, N, C, a->sums,
                                a->room, e);
   }
+  if (!s) mxi_model_show(m, MXI_OUTPUT_GRADIENT, d, N * C, "model.embed_tokens");
   if (!s) mxi_embed_backward(m->g + m->params[a->embed].offset, NULL, d, m->batch.tokens, N, T, C, e);
   return s;
 }

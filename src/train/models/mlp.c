@@ -57,6 +57,7 @@ static mx_status forward(mxi_model *m) {
     s = mxi_model_linear_forward(m, a->linear[i], a->z[i], x);
     if (!s) s = act_forward(m, a->h[i], a->z[i], n);
     if (!s && a->residual && i) mxi_add(a->h[i], a->h[i - 1], n, &m->exec);
+    if (!s) mxi_model_show(m, MXI_OUTPUT, a->h[i], n, "act.%zu", i);
     x = a->h[i];
   }
   if (!s) s = mxi_model_linear_forward(m, a->out, a->y, x);
@@ -69,6 +70,7 @@ static mx_status backward(mxi_model *m) {
   float *d = a->d, *below = a->d2;
   mx_status s = mxi_model_linear_backward(m, a->out, a->hidden ? d : NULL, 0, a->y, a->hidden ? a->h[a->hidden - 1] : m->batch.x);
   for (size_t i = a->hidden; i-- > 0 && !s;) {
+    mxi_model_show(m, MXI_OUTPUT_GRADIENT, d, n, "act.%zu", i);
     s = act_backward(m, a->dz, d, a->z[i], a->h[i], n);
     if (!s) s = mxi_model_linear_backward(m, a->linear[i], i ? below : NULL, 0, a->dz, i ? a->h[i - 1] : m->batch.x);
     if (!s && a->residual && i) mxi_add(below, d, n, &m->exec);

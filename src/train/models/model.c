@@ -48,8 +48,8 @@ size_t mxi_model_param(mxi_model *m, double init, int ones, size_t rows, size_t 
 }
 
 size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weight, int bias) {
-  mxi_model_linear *more = realloc(m->linears, (m->n_linears + 1) * sizeof *more);
-  if (!more || m->no_memory) {
+  mxi_model_linear *more = m->no_memory ? NULL : realloc(m->linears, (m->n_linears + 1) * sizeof *more);
+  if (!more) {
     m->no_memory = 1;
     return 0;
   }
@@ -60,6 +60,16 @@ size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weig
   char *end = strstr(l->name, ".weight");
   if (end) *end = 0;
   return m->n_linears++;
+}
+
+void mxi_model_show(const mxi_model *m, mxi_shown what, const float *x, size_t n, const char *format, ...) {
+  char name[MXI_NAME];
+  if (!m->show) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(name, sizeof name, format, args);
+  va_end(args);
+  m->show(m->show_self, what, name, x, n);
 }
 
 static const mx_linear_recipe plain = {.off = {1, 1, 1}};
@@ -141,7 +151,7 @@ mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const f
       mx_linear_forward(&call, (mx_linear_out){y, l->O, MX_F32, 0}, in, w, l->bias >= 0 ? m->w + m->params[l->bias].offset : NULL,
                         m->evaluate ? NULL : l->saved, m->work, &m->exec, &why);
   if (!status && (status = m->kept_status)) mx_fail(&why, status, "%s", mx_status_text(status));
-  if (!status && m->show) m->show(m->show_self, l->name, y, l->T * l->O);
+  if (!status) mxi_model_show(m, MXI_OUTPUT, y, l->T * l->O, "%s", l->name);
   return status ? mx_fail(m->err, status, "%s: %s", l->name, why.text) : MX_OK;
 }
 
@@ -150,6 +160,7 @@ mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int a
   const int late = !m->exact_backward && m->late == MXI_LATE_BACKWARD, kept = late && l->kept_x,
             narrow = late && m->late_dy && l->recipe != &plain;
   if (m->watch) m->watch(m->watch_self, index, dy, x, dx != NULL);
+  mxi_model_show(m, MXI_OUTPUT_GRADIENT, dy, l->T * l->O, "%s", l->name);
   const mx_linear call = mxi_model_call(m, index, m->exact_backward || late ? &plain : m->late == MXI_LATE_ALL ? late_recipe(m, l) : l->recipe);
   const float *weight = m->w + m->params[l->weight].offset;
   float *dw = m->g + m->params[l->weight].offset;

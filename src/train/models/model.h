@@ -55,6 +55,9 @@ typedef struct mxi_batch {
   const float *x, *y;    /* models of rows: [B][inputs], and what is to be predicted, [B][outputs] */
 } mxi_batch;
 
+/* What a pass shows: the output of a part of the model, or the gradient of the loss with respect to it. */
+typedef enum mxi_shown { MXI_OUTPUT, MXI_OUTPUT_GRADIENT } mxi_shown;
+
 typedef struct mxi_model mxi_model;
 typedef mx_status mxi_pass(mxi_model *m);
 
@@ -88,8 +91,9 @@ struct mxi_model {
   size_t work_bytes;
   void *own; /* the kind's activations */
   mxi_pass *forward, *backward;
-  /* What a digest may cover: a name, values and their number, which the passes fill in if they are asked to. */
-  void (*show)(void *self, const char *name, const float *x, size_t n);
+  /* Called by the passes with what they have made, in the order in which they make it: what it is, of which part of the model, n values; may be
+   * NULL. */
+  void (*show)(void *self, mxi_shown what, const char *name, const float *x, size_t n);
   void *show_self;
   /* Called with a linear before its backward call; may be NULL. */
   void (*watch)(void *self, size_t index, const float *dy, const float *x, int wants_dx);
@@ -117,6 +121,9 @@ mx_status mxi_model_backward(mxi_model *m, mx_error *err);
 size_t mxi_model_param(mxi_model *m, double init, int ones, size_t rows, size_t cols, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weight, int bias);
+/** Shows n values of the part of that name to whoever asked for it. */
+void mxi_model_show(const mxi_model *m, mxi_shown what, const float *x, size_t n, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /** The recipe of a linear that is not quantised, and a linear's call under a recipe. */
 const mx_linear_recipe *mxi_model_plain(void);
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe);

@@ -2,6 +2,7 @@
 #include "train/run/config.h"
 
 #include <errno.h>
+#include <float.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 
 #include "mxgold/file.h"
 #include "mxgold/nearest.h"
+#include "train/run/assign.h"
 
 typedef enum key_kind { CHOICE, COUNT, REAL, SWITCH, TEXT } key_kind;
 
@@ -107,10 +109,12 @@ static mx_status read_key(mxi_config *c, const key_row *k, const json_t *v, cons
     return MX_OK;
   }
   default: {
-    const long long n = json_integer_value(v);
+    const double whole = json_number_value(v); /* 1e4 is as good as 10000 */
+    const int is_whole = json_is_real(v) && whole == floor(whole) && fabs(whole) < 0x1p53;
+    const long long n = is_whole ? (long long)whole : json_integer_value(v);
     snprintf(expected, sizeof expected, "a whole number from %lld to %llu", k->least,
              k->most > LLONG_MAX ? (unsigned long long)LLONG_MAX : k->most);
-    if (!json_is_integer(v) || n < k->least || (unsigned long long)n > k->most) return wrong(path, k, expected, err);
+    if (!(json_is_integer(v) || is_whole) || n < k->least || (unsigned long long)n > k->most) return wrong(path, k, expected, err);
     const size_t size = (size_t)n;
     memcpy(at, &size, sizeof size);
     return MX_OK;
@@ -158,39 +162,6 @@ static json_t *json_of(const mxi_config *c, const key_row *k) {
   }
 }
 
-/* ---- --set ---- */
-
-/* "a.b=V" into the tree: V is JSON if it reads as JSON, else a string. What follows "quant.train." is one key. */
-static mx_status set_one(json_t *root, const char *text, mx_error *err) {
-  const char *equals = strchr(text, '=');
-  if (!equals || equals == text) return mx_fail(err, MX_ERR_KEY, "--set '%.80s': expected KEY=VALUE", text);
-  char name[128];
-  if ((size_t)(equals - text) >= sizeof name) return mx_fail(err, MX_ERR_KEY, "--set '%.80s...': the key is too long", text);
-  memcpy(name, text, (size_t)(equals - text));
-  name[equals - text] = 0;
-  json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, NULL);
-  if (!value) value = json_string(equals + 1);
-  json_t *at = root;
-  char *key = name, *dot;
-  while (value && (dot = strchr(key, '.')) && strcmp(name, "quant.train")) {
-    *dot = 0;
-    json_t *inner = json_object_get(at, key);
-    if (!json_is_object(inner) && (json_object_set_new(at, key, json_object()) || !(inner = json_object_get(at, key)))) break;
-    const int rest = at != root || !strcmp(key, "quant") ? !strncmp(dot + 1, "train.", 6) && at == root && !strcmp(key, "quant") : 0;
-    at = inner;
-    key = dot + 1;
-    if (rest) { /* quant.train.occ.alpha: the inner dots belong to the key */
-      json_t *train = json_object_get(at, "train");
-      if (!json_is_object(train) && json_object_set_new(at, "train", train = json_object())) train = NULL;
-      at = train;
-      key += 6;
-      break;
-    }
-  }
-  if (!value || json_object_set_new(at, key, value)) return mx_fail(err, MX_ERR_KEY, "--set '%.80s': cannot be set", text);
-  return MX_OK;
-}
-
 /* ---- quant ---- */
 
 enum { MOST_ITEMS = 64 };
@@ -204,7 +175,7 @@ typedef struct items {
 static mx_status strings(items *out, const json_t *list, const char *path, const char *name, mx_error *err) {
   size_t i;
   json_t *v;
-  if (!list) return MX_OK;
+  if (!list || json_is_null(list)) return MX_OK;
   if (json_is_string(list)) { /* one alone */
     out->at[out->n++] = json_string_value(list);
     return MX_OK;
@@ -240,7 +211,34 @@ static mx_status pairs(items *out, json_t *object, const char *path, mx_error *e
   return MX_OK;
 }
 
-static const char *text_of(const json_t *quant, const char *name) { return json_string_value(json_object_get(quant, name)); }
+static int is_given(const json_t *quant, const char *name) {
+  const json_t *v = json_object_get(quant, name);
+  return v && !json_is_null(v);
+}
+
+static mx_status text_of(const char **out, const json_t *quant, const char *name, const char *path, mx_error *err) {
+  const json_t *v = json_object_get(quant, name);
+  *out = json_string_value(v);
+  return *out || !is_given(quant, name) ? MX_OK : mx_fail(err, MX_ERR_ARG, "%s: quant.%s: expected a string", path, name);
+}
+
+/* The key of "quant" that makes a text no recipe: the first that gives this error when those before it have been read. */
+static const char *key_at_fault(const mx_linear_text *text, const char *said) {
+  mx_linear_text part = {0};
+  for (int i = 0;; i++) {
+    static const char *const names[] = {"", ".set", ".operands", ".train", ".gemms", ".accum"};
+    if (i == 0) part.preset = text->preset, part.recipe = text->recipe;
+    if (i == 1) part.set = text->set, part.n_set = text->n_set;
+    if (i == 2) part.operands = text->operands, part.n_operands = text->n_operands;
+    if (i == 3) part.train = text->train, part.n_train = text->n_train;
+    if (i == 4) part.gemms = text->gemms;
+    if (i == 5) return names[i];
+    mx_linear_recipe ignored;
+    mx_error why;
+    if (mx_linear_resolve(&ignored, NULL, &part, &why) && !strcmp(why.text, said))
+      return i ? names[i] : text->preset && text->recipe ? "" : text->preset ? ".preset" : ".recipe";
+  }
+}
 
 static mx_status read_high(mxi_config *c, const json_t *list, const char *path, mx_error *err) {
   items names = {0};
@@ -270,6 +268,21 @@ static int is_default(const char *token) {
   return !mx_spec_parse(&r.q[0], token, NULL) && same_specs(&r, &none);
 }
 
+static mx_status keep_variant(mxi_config *c, const mxi_variant *v, mx_error *err) {
+  mxi_variant *more = realloc(c->variants, (c->n_variants + 1) * sizeof *more);
+  if (!more) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  c->variants = more;
+  more[c->n_variants++] = *v;
+  return MX_OK;
+}
+
+/* Adds the recipe with products summed as without quant.accum. */
+static mx_status add_other_sums(mxi_config *c, mx_error *err) {
+  mxi_variant v = {.name = "quant.accum", .recipe = c->recipe};
+  v.recipe.model = MX_GEMM_F32_BLOCK;
+  return c->recipe.model == MX_GEMM_F32_BLOCK ? MX_OK : keep_variant(c, &v, err);
+}
+
 /* Makes the recipe without the token of n characters at `at` of list[item]. Nothing is added if the result is no recipe, or if the token sets no
  * key that is on. */
 static mx_status add_variant(mxi_config *c, const mx_linear_text *text, const char **list, size_t item, size_t at, size_t n, mx_error *err) {
@@ -289,12 +302,8 @@ static mx_status add_variant(mxi_config *c, const mx_linear_text *text, const ch
   free(token);
   free(rest);
   if (!on) return MX_OK;
-  mxi_variant *more = realloc(c->variants, (c->n_variants + 1) * sizeof *more);
-  if (!more) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
-  c->variants = more;
   v.same = same_specs(&v.recipe, &c->recipe);
-  more[c->n_variants++] = v;
-  return MX_OK;
+  return keep_variant(c, &v, err);
 }
 
 /* Makes one such recipe for each KEY=VALUE of a list. */
@@ -315,7 +324,7 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
   const char *name;
   json_t *v;
   if (!quant || json_is_null(quant)) return MX_OK;
-  if (!json_is_object(quant)) return mx_fail(err, MX_ERR_ARG, "%s: quant: expected an object", path);
+  if (!json_is_object(quant)) return mx_fail(err, MX_ERR_ARG, "%s: quant: expected an object, or null for FP32", path);
   json_object_foreach((json_t *)quant, name, v) {
     char whole[128];
     snprintf(whole, sizeof whole, "quant.%s", name);
@@ -325,27 +334,33 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
   }
   items set = {0}, operands = {0}, train = {0}, gemms = {0};
   char products[128] = "";
-  mx_status status = strings(&set, json_object_get(quant, "set"), path, "quant.set", err);
+  const char *preset = NULL, *recipe = NULL, *accum = NULL;
+  mx_status status = text_of(&preset, quant, "preset", path, err);
+  if (!status) status = text_of(&recipe, quant, "recipe", path, err);
+  if (!status) status = text_of(&accum, quant, "accum", path, err);
+  if (!status) status = strings(&set, json_object_get(quant, "set"), path, "quant.set", err);
   if (!status) status = strings(&operands, json_object_get(quant, "operands"), path, "quant.operands", err);
   if (!status) status = pairs(&train, json_object_get(quant, "train"), path, err);
   if (!status) status = strings(&gemms, json_object_get(quant, "gemms"), path, "quant.gemms", err);
   if (!status) status = read_high(c, json_object_get(quant, "high"), path, err);
   for (size_t i = 0; i < gemms.n; i++)
     snprintf(products + strlen(products), sizeof products - strlen(products), "%s%s", i ? "," : "", gemms.at[i]);
-  const mx_linear_text text = {.preset = text_of(quant, "preset"),
-                               .recipe = text_of(quant, "recipe"),
+  const mx_linear_text text = {.preset = preset,
+                               .recipe = recipe,
                                .set = set.at,
                                .operands = operands.at,
                                .train = train.at,
                                .n_set = set.n,
                                .n_operands = operands.n,
                                .n_train = train.n,
-                               .gemms = json_object_get(quant, "gemms") ? products : NULL,
-                               .accum = text_of(quant, "accum")};
+                               .gemms = is_given(quant, "gemms") ? products : NULL,
+                               .accum = accum};
   mx_error why;
-  if (!status && (status = mx_linear_resolve(&c->recipe, &c->unit, &text, &why))) mx_fail(err, status, "%s: quant: %s", path, why.text);
+  if (!status && (status = mx_linear_resolve(&c->recipe, &c->unit, &text, &why)))
+    mx_fail(err, status, "%s: quant%s: %s", path, key_at_fault(&text, why.text), why.text);
   if (!status) status = add_variants(c, &text, set.at, set.n, err);
   if (!status) status = add_variants(c, &text, operands.at, operands.n, err);
+  if (!status) status = add_other_sums(c, err);
   if (!status) c->quantised = 1;
   for (size_t i = 0; i < train.n; i++) free(train.own[i]);
   return status;
@@ -353,12 +368,20 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
 
 /* ---- the whole ---- */
 
+static mx_status not_a_section(const char *path, const char *name, mx_error *err) {
+  const size_t n = strlen(name);
+  for (size_t i = 0; i < N_KEYS; i++)
+    if (!strncmp(keys[i].key.name, name, n) && keys[i].key.name[n] == '.')
+      return mx_fail(err, MX_ERR_ARG, "%s: %s: expected an object of keys, such as %s", path, name, keys[i].key.name);
+  return unknown(path, name, err);
+}
+
 static mx_status check_names(const json_t *root, const char *path, mx_error *err) {
   const char *section, *name;
   json_t *inner, *v;
   json_object_foreach((json_t *)root, section, inner) {
     if (!strcmp(section, "quant")) continue;
-    if (!json_is_object(inner)) return unknown(path, section, err);
+    if (!json_is_object(inner)) return not_a_section(path, section, err);
     json_object_foreach(inner, name, v) {
       char whole[128];
       snprintf(whole, sizeof whole, "%s.%s", section, name);
@@ -378,15 +401,41 @@ static const json_t *value_of(const json_t *root, const char *name) {
   return json_object_get(json_object_get(root, section), name + n + 1);
 }
 
+/* Refuses numbers outside bounds that the table of keys has no column for. */
+static mx_status check_bounds(const mxi_config *c, const char *path, mx_error *err) {
+  const struct {
+    const char *key;
+    double is, above, most;
+    int below; /* the largest itself is refused too */
+    const char *expected;
+  } bounds[] = {{"data.split", c->data.split, 0, 1, 0, "a share above 0, at most 1"},
+                {"data.beta_first", c->data.beta_first, -1, 1, 1, "a share below 1"},
+                {"data.beta_last", c->data.beta_last, -1, 1, 1, "a share below 1"},
+                {"optimizer.beta1", c->optim.beta1, -1, 1, 1, "a decay below 1"},
+                {"optimizer.beta2", c->optim.beta2, -1, 1, 1, "a decay below 1"},
+                {"optimizer.theta", c->optim.theta, -1, 1, 1, "a decay below 1"},
+                {"optimizer.gamma1", c->optim.gamma1, -1, 1, 1, "a decay below 1"},
+                {"optimizer.gamma2", c->optim.gamma2, -1, 1, 1, "a decay below 1"},
+                {"loss.scale", c->loss.scale, 0, DBL_MAX, 0, "a factor above 0"},
+                {"loss.init", c->loss.init, 0, DBL_MAX, 0, "a factor above 0"},
+                {"loss.backoff", c->loss.backoff, 0, 1, 1, "a factor above 0 and below 1"}};
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+    if (!(bounds[i].is > bounds[i].above && bounds[i].is <= bounds[i].most && !(bounds[i].below && bounds[i].is >= bounds[i].most)))
+      return mx_fail(err, MX_ERR_ARG, "%s: %s is %.9g, expected %s", path, bounds[i].key, bounds[i].is, bounds[i].expected);
+  return MX_OK;
+}
+
 /* Derives what follows from other keys, and refuses keys that exclude each other. */
 static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
-  if (c->model.bias < 0) c->model.bias = c->model.kind == MXI_GPT2;
+  if (c->model.bias < 0) c->model.bias = c->model.kind != MXI_LLAMA;
   if (c->model.tied < 0) c->model.tied = c->model.kind == MXI_GPT2;
   if (!c->model.ffn) c->model.ffn = 4 * c->model.width;
   if (!c->train.seed_data) c->train.seed_data = c->train.seed;
   if (!c->train.seed_init) c->train.seed_init = c->train.seed;
   if (!c->train.seed_quant) c->train.seed_quant = c->train.seed;
   if (c->model.kind == MXI_LLAMA && c->model.bias) return mx_fail(err, MX_ERR_CONFLICT, "%s: model.bias: llama has no biases", path);
+  if (c->model.kind != MXI_LLAMA && c->model.kind != MXI_GPT2 && !c->model.bias)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: model.bias: gpt2 alone can be without biases", path);
   const int has_heads = c->model.kind == MXI_LLAMA || c->model.kind == MXI_GPT2;
   if (has_heads && c->model.width % c->model.heads)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.heads is %zu, expected a divisor of model.width, %zu", path, c->model.heads,
@@ -398,15 +447,12 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
     return mx_fail(err, MX_ERR_ARG, "%s: data.text: expected the path of a text", path);
   if (!c->data.file && c->model.kind == MXI_DIGITS)
     return mx_fail(err, MX_ERR_ARG, "%s: data.file: expected the path of a .safetensors file of images and labels", path);
-  if (!(c->data.beta_first < 1 && c->data.beta_last < 1))
-    return mx_fail(err, MX_ERR_ARG, "%s: data.beta_first, data.beta_last: expected shares below 1", path);
-  if (!(c->data.split > 0 && c->data.split <= 1)) return mx_fail(err, MX_ERR_ARG, "%s: data.split: expected a share above 0, at most 1", path);
+  const mx_status bounds = check_bounds(c, path, err);
+  if (bounds) return bounds;
   if (c->qaf.when != MXI_QAF_NEVER && !c->quantised)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when: without quant there is nothing to switch", path);
   if (c->qaf.when == MXI_QAF_THRESHOLD && !c->threshold.every)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when=threshold: threshold.every is 0, so that nothing is measured", path);
-  if (!(c->optim.beta1 < 1 && c->optim.beta2 < 1 && c->optim.theta < 1 && c->optim.gamma1 < 1 && c->optim.gamma2 < 1))
-    return mx_fail(err, MX_ERR_ARG, "%s: optimizer: expected decays below 1", path);
   if (c->model.smooth && c->model.kind != MXI_LLAMA)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu: llama alone has a SwiGLU", path);
   if (c->model.smooth && c->quantised && c->recipe.q2_ema != 0)
@@ -420,8 +466,6 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
     return mx_fail(err, MX_ERR_CONFLICT, "%s: model.smooth_swiglu changes the weight that ramp measures, expected one of the two", path);
   if (c->loss.dynamic && c->loss.scale != 1)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: loss.scale is a fixed factor; with loss.scaling=dynamic the first one is loss.init", path);
-  if (!(c->loss.scale > 0 && c->loss.init > 0 && c->loss.backoff > 0 && c->loss.backoff < 1))
-    return mx_fail(err, MX_ERR_ARG, "%s: expected loss.scale and loss.init above 0, loss.backoff from above 0 to below 1", path);
   return MX_OK;
 }
 
@@ -492,7 +536,7 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
   if (!root) return mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
   mx_status status = json_is_object(root) ? MX_OK : mx_fail(err, MX_ERR_FORMAT, "%s: expected a JSON object", path);
   json_object_del(root, "resolved"); /* of a config.json that a run wrote */
-  for (size_t i = 0; i < n_set && !status; i++) status = set_one(root, set[i], err);
+  for (size_t i = 0; i < n_set && !status; i++) status = mxi_assign(root, set[i], err);
   if (!status) status = check_names(root, path, err);
   for (size_t i = 0; i < N_KEYS && !status; i++) {
     const json_t *v = value_of(root, keys[i].key.name);
@@ -533,8 +577,8 @@ mx_status mxi_config_write(const mxi_config *c, const char *path, mx_error *err)
 }
 
 mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *err) {
-  static const char *const free_keys[] = {"train.steps",    "train.eval_every", "train.eval_batches", "train.checkpoint_every",
-                                          "data.eval_rows", "metrics.every",    "metrics.layers"};
+  static const char *const free_keys[] = {"train.steps",      "train.eval_every", "train.eval_batches", "train.checkpoint_every",
+                                          "train.divergence", "data.eval_rows",   "metrics.every",      "metrics.layers"};
   json_error_t why;
   json_t *old = json_load_file(path, 0, &why);
   if (!old) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
@@ -552,49 +596,20 @@ mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *er
   return status;
 }
 
-/* ---- keys that nothing looks at ---- */
+/* ---- keys that were given ---- */
 
-static int is_default_of(const mxi_config *c, const key_row *k) {
-  mxi_config plain = {0};
-  put_default(&plain, k);
-  json_t *is = json_of(c, k), *fallback = json_of(&plain, k);
+int mxi_config_is_default(const mxi_config *c, const char *name) {
+  size_t i = 0;
+  while (i < N_KEYS && strcmp(keys[i].key.name, name)) i++;
+  if (i == N_KEYS) return 1;
+  mxi_config plain = *c;
+  mx_error ignored;
+  if (keys[i].kind == TEXT) return !*(char *const *)((const char *)c + keys[i].offset);
+  put_default(&plain, &keys[i]);
+  settle(&plain, "", &ignored); /* a default may follow from other keys */
+  json_t *is = json_of(c, &keys[i]), *fallback = json_of(&plain, &keys[i]);
   const int same = json_equal(is, fallback);
   json_decref(is);
   json_decref(fallback);
   return same;
-}
-
-size_t mxi_config_idle(char *out, size_t size, const mxi_config *c) {
-  const int optim = c->optim.kind;
-  const int late = c->qaf.when != MXI_QAF_NEVER, decays = c->schedule.kind != MXI_CONSTANT;
-  const struct {
-    const char *key;
-    int works;
-  } rules[] = {{"optimizer.momentum", optim == MXI_SGD},
-               {"optimizer.beta1", optim != MXI_SGD},
-               {"optimizer.beta2", optim != MXI_SGD},
-               {"optimizer.eps", optim != MXI_SGD},
-               {"optimizer.theta", optim == MXI_STABLESPAM},
-               {"optimizer.gamma1", optim == MXI_STABLESPAM},
-               {"optimizer.gamma2", optim == MXI_STABLESPAM},
-               {"optimizer.reset", optim == MXI_STABLESPAM},
-               {"optimizer.reset_order", optim == MXI_STABLESPAM && c->optim.reset},
-               {"schedule.decay_steps", decays},
-               {"schedule.min_lr", decays},
-               {"loss.init", c->loss.dynamic},
-               {"loss.growth", c->loss.dynamic},
-               {"loss.backoff", c->loss.dynamic},
-               {"qaf.step", c->qaf.when == MXI_QAF_STEP},
-               {"qaf.patience", c->qaf.when == MXI_QAF_THRESHOLD},
-               {"qaf.forward", late},
-               {"qaf.dtype", late},
-               {"qaf.lr", late},
-               {"qaf.warmup", late}};
-  size_t n = 0, at = 0;
-  *out = 0;
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    for (size_t k = 0; k < N_KEYS && at < size; k++)
-      if (!rules[i].works && !strcmp(keys[k].key.name, rules[i].key) && !is_default_of(c, &keys[k]))
-        at += (size_t)snprintf(out + at, size - at, "%s%s", n++ ? " " : "", rules[i].key);
-  return n;
 }

@@ -36,6 +36,7 @@ typedef struct mxi_config {
   struct {
     size_t steps, batch, accumulate, seed, seed_data, seed_init, seed_quant, eval_every, eval_batches, checkpoint_every;
     int accumulate_dtype;
+    double divergence;
   } train;
   struct {
     int fp32;
@@ -70,9 +71,8 @@ typedef struct mxi_config {
   void *json; /* the resolved configuration, a json_t */
 } mxi_config;
 
-/** Names the keys, separated by blanks, that are not at their defaults and that such a run does not read: those of another optimiser, of another
- *  schedule, or of a switch that is off. Returns how many; out has room for `size` characters. */
-size_t mxi_config_idle(char *out, size_t size, const mxi_config *c);
+/** Does the configuration have the value of this key that it would have without the key? */
+int mxi_config_is_default(const mxi_config *c, const char *key);
 /** Read path, apply `set`, check. Paths in it become absolute or relative to the configuration's folder. */
 mx_status mxi_config_read(mxi_config *out, const char *path, const char *const *set, size_t n_set, mx_error *err);
 void mxi_config_free(mxi_config *c);

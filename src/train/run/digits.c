@@ -34,11 +34,12 @@ static mx_status take(mxi_table *t, const mx_file *file, const mx_array *images,
 mx_status mxi_digits_read(mxi_table *t, const mxi_config *c, mx_error *err) {
   mx_file *file;
   const mx_array *images, *labels;
-  mx_status status = mx_file_open(&file, c->data.file, err);
-  if (status) return status;
-  status = bytes_of(&images, file, "images", 2, err);
-  if (!status) status = bytes_of(&labels, file, "labels", 1, err);
-  if (!status) status = take(t, file, images, labels, err);
+  mx_error why;
+  mx_status status = mx_file_open(&file, c->data.file, &why);
+  if (status) return mx_fail(err, status, "data.file: %s", why.text);
+  status = bytes_of(&images, file, "images", 2, &why);
+  if (!status) status = bytes_of(&labels, file, "labels", 1, &why);
+  if (!status) status = take(t, file, images, labels, &why);
   mx_file_close(file);
-  return status;
+  return status ? mx_fail(err, status, "data.file: %s", why.text) : MX_OK;
 }

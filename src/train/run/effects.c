@@ -27,10 +27,12 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) 
     mx_train_key_text(is, sizeof is, &c->recipe, i);
     mx_train_key_text(fallback, sizeof fallback, &plain, i);
     /* Leaves out keys that take effect only later, and keys whose default this recipe could not have. */
-    const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || !strncmp(name, "ramp", 4);
+    const int of_ramp = !strncmp(name, "ramp", 4), ramps = c->recipe.ramp == MX_RAMP_ON;
+    const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || (of_ramp && ramps);
     if (!strcmp(is, fallback) || later || without(&k->without, &c->recipe, i)) continue;
     snprintf(k->name, sizeof k->name, "%s", name);
     k->silent = 1;
+    k->sure = of_ramp; /* no linear reads it */
     e->n++;
   }
   for (size_t i = 0; e->keys && i < c->n_variants; i++) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "mxgold/file.h"
+#include "mxgold/nearest.h"
 
 /* A group of tensors shaped like the parameters, under a prefix. */
 typedef struct group {
@@ -81,30 +82,42 @@ static mx_status read_group(const mx_file *file, const mxi_model *m, const group
     name_of(name, g, p);
     const mx_status status = mx_file_find(&a, file, name, err);
     if (status) return status;
-    const int fits = a->n_dims == p->n_dims && a->shape[0] == p->rows && (p->n_dims == 1 || a->shape[1] == p->cols);
-    if (!fits)
-      return p->n_dims == 1 ? mx_fail(err, MX_ERR_SHAPE, "%s: %s: expected the shape [%zu]", path, name, p->rows)
-                            : mx_fail(err, MX_ERR_SHAPE, "%s: %s: expected the shape [%zu, %zu]", path, name, p->rows, p->cols);
+    if (a->n_dims != p->n_dims) return mx_fail(err, MX_ERR_SHAPE, "%s: %s has %d dimensions, expected %d", path, name, a->n_dims, p->n_dims);
+    if (p->n_dims == 1 && a->shape[0] != p->rows)
+      return mx_fail(err, MX_ERR_SHAPE, "%s: %s has the shape [%" PRIu64 "], expected [%zu] for this configuration's model", path, name,
+                     a->shape[0], p->rows);
+    if (p->n_dims == 2 && (a->shape[0] != p->rows || a->shape[1] != p->cols))
+      return mx_fail(err, MX_ERR_SHAPE, "%s: %s has the shape [%" PRIu64 ", %" PRIu64 "], expected [%zu, %zu] for this configuration's model",
+                     path, name, a->shape[0], a->shape[1], p->rows, p->cols);
     if (mx_array_read_f32(g->values + p->offset, a, 0, p->rows * p->cols, 0))
       return mx_fail(err, MX_ERR_UNSUPPORTED, "%s: %s is %s, expected f32, f16 or bf16", path, name, mx_dtype_name(a->dtype));
   }
   return MX_OK;
 }
 
+static const char *parameter_name(const void *set, size_t index) {
+  const mxi_model *m = set;
+  return index < m->n_params ? m->params[index].name : NULL;
+}
+
 mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err) {
   mx_file *file;
-  mx_status status = mx_file_open(&file, path, err);
-  if (status) return status;
+  mx_error why;
+  mx_status status = mx_file_open(&file, path, &why);
+  if (status) return mx_fail(err, status, "init: %s", why.text);
   const group g = {"", m->w, 0};
   for (size_t i = 0; i < mx_file_count(file) && !status; i++) {
     const char *name = mx_file_at(file, i)->name;
     int known = 0;
     for (size_t k = 0; k < m->n_params; k++) known |= !strcmp(name, m->params[k].name);
-    if (!known) status = mx_fail(err, MX_ERR_KEY, "%s: tensor '%s' is not a parameter of the model", path, name);
+    if (known) continue;
+    char near[2 * MXI_NAME];
+    mx_nearest(near, sizeof near, name, parameter_name, m);
+    status = mx_fail(&why, MX_ERR_KEY, "%s: tensor '%s' is not a parameter of this configuration's model; nearest: %s", path, name, near);
   }
-  if (!status) status = read_group(file, m, &g, err);
+  if (!status) status = read_group(file, m, &g, &why);
   mx_file_close(file);
-  return status;
+  return status ? mx_fail(err, status, "init: %s", why.text) : MX_OK;
 }
 
 /* Doubles that must come back to the bit, as hexadecimal. */
@@ -159,9 +172,9 @@ static size_t state_groups(group groups[MOST_GROUPS], const mxi_model *m, const 
   return n;
 }
 
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, const mxi_kept *kept,
-                          size_t n_kept, mx_error *err) {
-  char counts[64];
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, const mxi_divergence *d, uint64_t step, const char *late,
+                          const mxi_kept *kept, size_t n_kept, mx_error *err) {
+  char counts[64], above[32];
   const size_t room = 64 * (m->n_params + 1);
   char *clip = malloc(room), *norm = malloc(2 * room), *held = malloc(64 * MX_OPERANDS * (m->n_linears + 1)), more[160];
   if (!clip || !norm || !held) {
@@ -169,17 +182,15 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
     return mx_fail(err, MX_ERR_NOMEM, "out of memory");
   }
   snprintf(counts, sizeof counts, "%" PRIu64 " %" PRIu64 " %" PRIu64, step, o->t, o->total);
+  snprintf(above, sizeof above, "%" PRIu64, d->above);
   print_doubles(clip, room, o->clip, m->n_params);
   print_doubles(norm, 2 * room, o->norm, 2 * m->n_params);
   snprintf(more, sizeof more, "%" PRIu64 " %a %" PRIu64, o->ema.steps, o->loss.scale, o->loss.good);
   print_held(held, 64 * MX_OPERANDS * (m->n_linears + 1), m);
-  const char *const meta[][2] = {{"steps", counts},
-                                 {"stablespam.clip", clip},
-                                 {"stablespam.norm", norm},
-                                 {"ema.steps loss.scale loss.good", more},
-                                 {"tensor.hold", held},
-                                 {"late", late},
-                                 {NULL, NULL}};
+  const char *const meta[][2] = {{"steps", counts},           {"stablespam.clip", clip},
+                                 {"stablespam.norm", norm},   {"ema.steps loss.scale loss.good", more},
+                                 {"tensor.hold", held},       {"late", late},
+                                 {"divergence.above", above}, {NULL, NULL}};
   group groups[MOST_GROUPS];
   const mx_status status = write_groups(path, m, groups, state_groups(groups, m, o), meta, kept, n_kept, err);
   free(clip);
@@ -188,7 +199,7 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
   return status;
 }
 
-mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err) {
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, mxi_divergence *d, uint64_t *step, char **late, mx_error *err) {
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
@@ -203,7 +214,8 @@ mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t 
                   !mxi_ramp_is_sound(&o->ramp, m) ||
                   sscanf(more, "%" SCNu64 " %la %" SCNu64, &o->ema.steps, &o->loss.scale, &o->loss.good) != 3 || !parse_held(m, held)))
     status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", path);
-  const char *text = mx_file_meta(file, "late");
+  const char *text = mx_file_meta(file, "late"), *above = mx_file_meta(file, "divergence.above");
+  d->above = above ? strtoull(above, NULL, 10) : 0;
   if (!status && text && !(*late = strdup(text))) status = mx_fail(err, MX_ERR_NOMEM, "out of memory");
   mx_file_close(file);
   return status;

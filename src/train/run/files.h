@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "train/run/config.h"
+#include "train/run/diverge.h"
 
 /** Parameters of the model, or with gradients its gradients, under their names. */
 mx_status mxi_write_parameters(const char *path, const mxi_model *m, int gradients, mx_error *err);
@@ -19,9 +20,9 @@ typedef struct mxi_kept {
 
 /** Writes and reads the state after `step` steps; kept [n_kept] is included (mxi_metrics_state()). late: the text of mxi_threshold_print(); the
  *  caller frees what was read. */
-mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, uint64_t step, const char *late, const mxi_kept *kept,
-                          size_t n_kept, mx_error *err);
-mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, uint64_t *step, char **late, mx_error *err);
+mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, const mxi_divergence *d, uint64_t step, const char *late,
+                          const mxi_kept *kept, size_t n_kept, mx_error *err);
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, mxi_divergence *d, uint64_t *step, char **late, mx_error *err);
 
 /* A file of lines that grows by a step: "{"step": N, ..." or "N ...". */
 typedef struct mxi_lines {

@@ -1,5 +1,6 @@
 /* Does a training run, from its configuration to its files. */
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -13,8 +14,11 @@
 #include "mxgold/isa.h"
 #include "train/run/blas.h"
 #include "train/run/data.h"
+#include "train/run/digests.h"
+#include "train/run/diverge.h"
 #include "train/run/effects.h"
 #include "train/run/files.h"
+#include "train/run/idle.h"
 #include "train/run/metrics.h"
 #include "train/run/rehearse.h"
 #include "train/run/threshold.h"
@@ -34,10 +38,13 @@ typedef struct run {
   mxi_rehearsal rehearsal;
   int metrics_due, threshold_due; /* in the step under way */
   paths path;
-  mxi_lines metrics, digests;
+  mxi_lines metrics;
+  mxi_digests digests;
   uint64_t step; /* that are done */
   mx_train_result *result;
-  const char *bad;     /* first linear whose output is not finite */
+  mxi_divergence divergence;
+  double of_nothing;   /* what the loss of the step under way would be if the model knew nothing */
+  int evaluated;       /* the last evaluation had rows */
   mxi_effects effects; /* in the first step */
   char silent[2048];   /* keys that change no bit of it, a blank between */
   uint16_t *sum;       /* train.accumulate_dtype=bf16: the sum of a step's gradients */
@@ -70,6 +77,7 @@ static mx_status keep_high(run *r, mx_error *err) {
 static mx_status optim_new(run *r, mx_error *err) {
   mxi_model *m = r->model;
   r->optim = (mxi_optim){.config = r->config.optim};
+  r->divergence.factor = r->config.train.divergence;
   r->optim.m = mxi_model_floats(m, m->n_values);
   r->optim.v = mxi_model_floats(m, m->n_values);
   r->optim.clip = mxi_model_take(m, m->n_params, sizeof(double));
@@ -157,7 +165,7 @@ static mx_status begin(run *r, mx_error *err) {
   if (resume) {
     status = mxi_config_matches(&r->config, r->path.config, err);
     char *late = NULL;
-    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->step, &late, err);
+    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->divergence, &r->step, &late, err);
     if (!status && !mxi_threshold_parse(&r->threshold, r->model, late))
       status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
     free(late);
@@ -167,58 +175,37 @@ static mx_status begin(run *r, mx_error *err) {
   }
   if (!status) status = mxi_config_write(&r->config, r->path.config, err);
   if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
-  if (!status) status = mxi_lines_open(&r->digests, r->path.digests, resume, r->step, err);
+  if (!status) status = mxi_lines_open(&r->digests.lines, r->path.digests, resume, r->step, err);
   return status;
 }
 
 /* ---- a step ---- */
 
-static void look(void *self, const char *name, const float *x, size_t n) {
-  run *r = self;
-  for (size_t i = 0; i < n && !r->bad; i++)
-    if (!isfinite(x[i])) r->bad = name;
+/* Ends the run: `what` happened, in that part of the model. */
+static void diverge(run *r, const char *what, const char *where) {
+  mx_train_result *out = r->result;
+  out->end = MX_TRAIN_DIVERGED;
+  snprintf(out->where, sizeof out->where, "%s", where);
+  snprintf(out->why, sizeof out->why, "%s %s", what, where);
 }
 
-/* Runs the forward pass once more and checks the output of each linear. */
-static void find_where(run *r, const mxi_batch *batch) {
+static void look(void *self, mxi_shown what, const char *name, const float *x, size_t n) {
+  char *first = self;
+  (void)what;
+  for (size_t i = 0; i < n && !*first; i++)
+    if (!isfinite(x[i])) snprintf(first, MXI_NAME, "%s", name);
+}
+
+/* Runs the forward pass once more and checks each output. */
+static void find_where(run *r, const mxi_batch *batch, uint64_t s) {
   mx_error ignored;
   double loss;
+  char first[MXI_NAME] = "";
   r->model->show = look;
-  r->model->show_self = r;
-  mxi_model_forward(r->model, batch, r->config.train.seed_quant, r->step, 1, &loss, &ignored);
+  r->model->show_self = first;
+  mxi_model_forward(r->model, batch, r->config.train.seed_quant, s, 1, &loss, &ignored);
   r->model->show = NULL;
-  snprintf(r->result->where, sizeof r->result->where, "%s", r->bad ? r->bad : "loss");
-}
-
-/* Gradients before clipping, since clipping scales all of them alike. */
-static void digest_gradients(run *r, const mxi_model *m) {
-  char digest[33];
-  for (size_t i = m->n_params; i-- > 0 && r->how->all_digests;) { /* as the backward pass comes by them */
-    const mxi_param *p = &m->params[i];
-    mx_digest(digest, m->g + p->offset, p->rows * p->cols * sizeof *m->g);
-    fprintf(r->digests.to, "%" PRIu64 " gradient:%s %s\n", r->step, p->name, digest);
-  }
-}
-
-static void digest_parameters(run *r, const mxi_model *m) {
-  char digest[33];
-  if (!r->how->all_digests) {
-    mx_digest(digest, m->w, m->n_values * sizeof *m->w);
-    fprintf(r->digests.to, "%" PRIu64 " parameters %s\n", r->step, digest);
-    return;
-  }
-  for (size_t i = 0; i < m->n_params; i++) {
-    const mxi_param *p = &m->params[i];
-    mx_digest(digest, m->w + p->offset, p->rows * p->cols * sizeof *m->w);
-    fprintf(r->digests.to, "%" PRIu64 " %s %s\n", r->step, p->name, digest);
-  }
-}
-
-static void show_digest(void *self, const char *name, const float *x, size_t n) {
-  run *r = self;
-  char digest[33];
-  mx_digest(digest, x, n * sizeof *x);
-  fprintf(r->digests.to, "%" PRIu64 " output:%s %s\n", r->step, name, digest);
+  diverge(r, "the loss is not finite; the first output that is not finite is that of", *first ? first : "loss");
 }
 
 static float widen(uint16_t half) {
@@ -281,21 +268,22 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
   const size_t n = r->config.train.accumulate;
   memset(m->g, 0, m->n_values * sizeof *m->g);
   *loss = 0;
+  r->of_nothing = 0;
   m->counts = (mx_linear_counts){0};
   m->loss_scale = (float)r->optim.loss.scale;
   const int rehearses = r->optim.ramp.rehearses, first = r->step == 0 && r->config.quantised && !rehearses;
   if (first) mxi_effects_begin(&r->effects, m, &r->config);
   tell_linears(r, m->holds && r->step % (uint64_t)r->config.recipe.tensor_hold == 0);
   if (r->sum) memset(r->sum, 0, m->n_values * sizeof *r->sum);
-  m->show = r->how->all_digests && !rehearses ? show_digest : NULL;
-  m->show_self = r;
   for (size_t k = 0; k < n; k++) {
     const uint64_t s = r->step * n + k;
     double one;
     const mxi_batch batch = mxi_data_batch(&r->data, &r->config, s);
+    mxi_digests_batch(&r->digests, m, r->step, k, n);
+    if (rehearses) m->show = NULL;
     mx_status status = mxi_model_forward(m, &batch, r->config.train.seed_quant, s, 0, &one, err);
     if (!status && !isfinite(one)) {
-      if (!rehearses) find_where(r, &batch);
+      if (!rehearses) find_where(r, &batch, s);
       *loss = one;
       return MX_OK;
     }
@@ -307,6 +295,7 @@ static mx_status gradients(run *r, double *loss, mx_error *err) {
     if (status) return status;
     if (r->sum) add_up(r, k + 1 == n);
     *loss += one / (double)n;
+    r->of_nothing += mxi_loss_of_nothing(m, &batch) / (double)n;
   }
   const float share = (float)(1 / ((double)n * r->optim.loss.scale));
   for (size_t i = 0; share != 1 && i < m->n_values; i++) m->g[i] *= share;
@@ -321,6 +310,7 @@ static mx_status evaluate(run *r, int how, double *loss, double *accuracy, mx_er
     const mxi_batch batch = mxi_data_validation(&r->data, &r->config, s);
     if (!batch.rows) break;
     double one;
+    mxi_digests_evaluation(&r->digests, r->model, r->step, how, s);
     /* Random words of evaluations belong to step numbers that no step has. */
     const mx_status status = mxi_model_forward(r->model, &batch, r->config.train.seed_quant, (UINT64_C(1) << 35) + s, how, &one, err);
     if (status) return status;
@@ -328,6 +318,7 @@ static mx_status evaluate(run *r, int how, double *loss, double *accuracy, mx_er
     rows += batch.rows;
     hits += r->model->hits;
   }
+  r->evaluated = rows > 0;
   *loss = rows ? total / (double)rows : NAN;
   *accuracy = rows && r->data.table.classes ? (double)hits / (double)rows : NAN;
   return MX_OK;
@@ -344,12 +335,12 @@ static mx_status evaluate_both(run *r, mx_error *err) {
 }
 
 static mx_status checkpoint(run *r, mx_error *err) {
-  if (fflush(r->metrics.to) || fflush(r->digests.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
+  if (fflush(r->metrics.to) || fflush(r->digests.lines.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
   char *late = mxi_threshold_print(&r->threshold);
   mxi_kept *kept = calloc(2 * r->model->n_linears + 1, sizeof *kept);
-  const mx_status status =
-      late && kept ? mxi_write_state(r->path.state, r->model, &r->optim, r->step, late, kept, mxi_metrics_state(kept, &r->layers), err)
-                   : mx_fail(err, MX_ERR_NOMEM, "out of memory");
+  const mx_status status = late && kept ? mxi_write_state(r->path.state, r->model, &r->optim, &r->divergence, r->step, late, kept,
+                                                          mxi_metrics_state(kept, &r->layers), err)
+                                        : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   free(late);
   free(kept);
   return status ? status : mxi_write_parameters(r->path.model, r->model, 0, err);
@@ -483,6 +474,24 @@ static mx_status rehearse(void *self, uint64_t step, int *finite, mx_error *err)
   return status;
 }
 
+/* Has this step's loss or gradient left all bounds? Dynamic scaling of the loss lowers its factor while a gradient is not finite, as long as it can. */
+static int has_diverged(run *r, double loss, double norm) {
+  const mxi_model *m = r->model;
+  const mxi_loss_scale *scale = &r->optim.loss;
+  if (!isfinite(norm) && !(r->config.loss.dynamic && scale->scale * scale->backoff >= FLT_MIN)) {
+    const char *first = mxi_gradient_not_finite(m);
+    diverge(r, "a gradient is not finite; the first of the backward pass is that of", first ? first : "all");
+  } else if (mxi_divergence_after(&r->divergence, loss, r->of_nothing)) {
+    char what[192];
+    snprintf(what, sizeof what,
+             "the loss, %.6g, is above %.6g times the %.6g of a model that knows nothing for the %dth step in a row; the largest gradient is "
+             "that of",
+             loss, r->divergence.factor, r->of_nothing, MXI_DIVERGE_STEPS);
+    diverge(r, what, mxi_gradient_largest(m));
+  }
+  return r->result->end == MX_TRAIN_DIVERGED;
+}
+
 static mx_status one_step(run *r, mx_error *err) {
   const mxi_config *c = &r->config;
   mxi_model *m = r->model;
@@ -498,11 +507,12 @@ static mx_status one_step(run *r, mx_error *err) {
   mx_status status = gradients(r, &loss, err);
   if (!status && r->threshold.status) status = mx_fail(err, r->threshold.status, "threshold: %s", r->threshold.err.text);
   r->result->loss = loss;
-  if (status || !isfinite(loss)) return status;
+  if (status || r->result->end == MX_TRAIN_DIVERGED) return status;
   const int last = r->step + 1 == c->train.steps;
   if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
-  digest_gradients(r, m);
+  mxi_digests_gradients(&r->digests, m);
+  if (has_diverged(r, loss, norm)) return MX_OK;
   if (r->step == 0 && (status = find_silent(r, norm, err))) return status;
   const double lr = rate(r);
   const int skip = update(r, lr, norm);
@@ -513,11 +523,13 @@ static mx_status one_step(run *r, mx_error *err) {
   mxi_threshold_close_step(&r->threshold);
   mxi_threshold_text(&r->threshold, r->metrics.to);
   if ((status = mxi_metrics_text(&r->layers, r->metrics.to, err))) return status;
-  digest_parameters(r, m);
+  mxi_digests_parameters(&r->digests, m);
   if (last || (c->train.eval_every && (r->step + 1) % c->train.eval_every == 0)) {
     status = evaluate_both(r, err);
-    if (!status && !isnan(r->result->val_loss))
-      fprintf(r->metrics.to, ", \"val_loss\": %.9g, \"val_loss_fp32\": %.9g", r->result->val_loss, r->result->val_loss_fp32);
+    if (!status && r->evaluated) {
+      mxi_json_number(r->metrics.to, ", ", "val_loss", r->result->val_loss);
+      mxi_json_number(r->metrics.to, ", ", "val_loss_fp32", r->result->val_loss_fp32);
+    }
     if (!status && !isnan(r->result->val_accuracy))
       fprintf(r->metrics.to, ", \"val_accuracy\": %.9g, \"val_accuracy_fp32\": %.9g", r->result->val_accuracy, r->result->val_accuracy_fp32);
   }
@@ -533,14 +545,10 @@ static mx_status one_step(run *r, mx_error *err) {
 
 static mx_status steps(run *r, mx_error *err) {
   mx_status status = MX_OK;
-  r->result->end = MX_TRAIN_FINISHED;
   if (r->step >= r->config.train.steps) status = mxi_last_metrics(r->result, r->path.metrics, err);
   while (!status && r->step < r->config.train.steps) {
     status = one_step(r, err);
-    if (!status && !isfinite(r->result->loss)) {
-      r->result->end = MX_TRAIN_DIVERGED;
-      break;
-    }
+    if (r->result->end == MX_TRAIN_DIVERGED) break;
     if (!status && r->how->stop && *r->how->stop && r->step < r->config.train.steps) {
       r->result->end = MX_TRAIN_INTERRUPTED;
       break;
@@ -560,12 +568,12 @@ static int hold_threads(int n) {
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err) {
   if (!result || !options || !options->config || !options->dir) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   *result = (mx_train_result){.loss = NAN, .val_loss = NAN, .val_loss_fp32 = NAN, .val_accuracy = NAN, .val_accuracy_fp32 = NAN};
-  run r = {.how = options, .result = result};
+  run r = {.how = options, .result = result, .digests.all = options->all_digests};
   const int threads_before = hold_threads(options->n_threads);
   mx_status status = begin(&r, err);
   if (!status) status = steps(&r, err);
   mx_error late;
-  const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests, &late);
+  const mx_status metrics = mxi_lines_close(&r.metrics, &late), digests = mxi_lines_close(&r.digests.lines, &late);
   if (!status && (metrics || digests)) status = mx_fail(err, MX_ERR_IO, "%s", late.text);
   mxi_metrics_close(&r.layers);
   mxi_effects_end(&r.effects); /* of a first step that did not come to its end */

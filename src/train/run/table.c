@@ -14,7 +14,7 @@ mx_status mxi_table_make(mxi_table *t, const mxi_config *c, const mx_exec *exec,
   if (status) return status;
   t->n_train = (size_t)(c->data.split * (double)t->n);
   if (t->n_train < c->train.batch)
-    return mx_fail(err, MX_ERR_DATA, "%zu rows to train on, expected at least train.batch, %zu", t->n_train, c->train.batch);
+    return mx_fail(err, MX_ERR_DATA, "train.batch is %zu, expected at most the %zu rows to train on", c->train.batch, t->n_train);
   t->order = malloc(t->n_train * sizeof *t->order);
   t->picked = malloc(c->train.batch * sizeof *t->picked);
   return t->order && t->picked ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "no memory for the order of %zu rows", t->n_train);

@@ -33,7 +33,9 @@ static size_t vocabulary(int32_t token[256], const uint8_t *bytes, size_t n, int
 mx_status mxi_text_read(mxi_text *t, const mxi_config *c, mx_error *err) {
   uint8_t *bytes;
   *t = (mxi_text){0};
-  mx_status status = mxi_read_bytes(&bytes, &t->n, c->data.text, err);
+  mx_error why;
+  mx_status status = mxi_read_bytes(&bytes, &t->n, c->data.text, &why);
+  if (status) mx_fail(err, status, "data.text: %s", why.text);
   int32_t token[256];
   if (!status) t->vocab = vocabulary(token, bytes, t->n, c->data.tokens);
   if (!status && !(t->tokens = malloc((t->n + 1) * sizeof *t->tokens))) status = mx_fail(err, MX_ERR_NOMEM, "no memory for %s", c->data.text);
@@ -41,8 +43,8 @@ mx_status mxi_text_read(mxi_text *t, const mxi_config *c, mx_error *err) {
   free(bytes);
   t->n_train = (size_t)(c->data.split * (double)t->n);
   if (!status && t->n_train <= c->model.context + 1)
-    status = mx_fail(err, MX_ERR_DATA, "%s: %zu bytes to train on, expected more than model.context, %zu", c->data.text, t->n_train,
-                     c->model.context);
+    status = mx_fail(err, MX_ERR_DATA, "data.text, data.split: %s: %zu bytes to train on, expected more than model.context, %zu", c->data.text,
+                     t->n_train, c->model.context);
   if (!status && c->model.vocab && c->model.vocab < t->vocab)
     status = mx_fail(err, MX_ERR_CONFLICT, "model.vocab is %zu, expected at least the %zu of data.tokens", c->model.vocab, t->vocab);
   if (status) mxi_text_free(t);
