@@ -63,7 +63,9 @@ mx_status mxi_gemm_plan_init(mxg_plan *p, mx_error *err) {
                    (p->a.divides && p->a.scale_bits > 4 ? p->a : p->b).scale->name);
   const size_t longest = p->block < p->K ? p->block : p->K;
   const int terms = longest ? 64 - __builtin_clzll(longest) : 0;
-  p->bounded = p->a.hi + p->b.hi + 2 + terms - p->a.lo - p->b.lo + p->a.scale_bits + p->b.scale_bits <= 53;
+  const int bits = p->a.hi + p->b.hi + 2 + terms - p->a.lo - p->b.lo;
+  p->bounded = bits + p->a.scale_bits + p->b.scale_bits <= 53;
+  p->dots_bounded = bits <= 53;
   return MX_OK;
 }
 

@@ -20,6 +20,7 @@ const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec) {
   return &mxi_gemm_lanes_scalar;
 }
 
+/* The kernel of a model that has one for all numbers. */
 static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
   switch (plan->model) {
   case MX_GEMM_F32_SEQ:
@@ -31,14 +32,13 @@ static mxg_kernel *kernel_of(const mxg_plan *plan, const mxg_kernels *k) {
   case MX_GEMM_GROUP64:
     return k->group64;
   default:
-    return plan->a.divides || plan->b.divides ? NULL : k->f32_block;
+    return NULL;
   }
 }
 
 static mxg_line line_of(const mxg_panel *p, size_t r) { return (mxg_line){p->v + r, p->s + r, L}; }
 
 static int tile_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b) {
-  if (plan->bounded || plan->model != MX_GEMM_F32_BLOCK) return 1;
   for (size_t i = 0; i < plan->kb; i++)
     if (!mxi_gemm_block_fits(plan, a, b, i)) return 0;
   return 1;
@@ -75,15 +75,18 @@ static int tile_exact(const mxg_plan *plan, const mxg_kernels *kernels, const mx
   return 1;
 }
 
-/* f32_block for operands whose scales divide, if every dot and every product of two scales is exact. */
-static int tile_divided(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
-  uint16_t unsure[L];
-  if (plan->model != MX_GEMM_F32_BLOCK || !plan->bounded || !plan->a.divides || !plan->b.divides || !kernels->f32_divided) return 0;
-  kernels->f32_divided(acc, unsure, a, b);
-  for (size_t i = 0; i < a->rows; i++)
+/* f32_block for numbers whose terms binary64 does not hold: outputs that the kernel cannot decide are computed one at a time. Returns 0 where those are
+ * too many for that. */
+static int tile_unsure(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
+  enum { FEW = 16 };
+  uint16_t unsure[L] = {0};
+  int n = 0;
+  kernels->f32_any(acc, unsure, plan, a, b);
+  for (size_t i = 0; i < a->rows; i++) n += __builtin_popcount(unsure[i] & ((1u << b->rows) - 1));
+  for (size_t i = 0; i < a->rows && n <= FEW; i++)
     for (size_t j = 0; j < b->rows && unsure[i]; j++)
       if (unsure[i] >> j & 1) acc[i * L + j] = mxi_gemm_one_block(plan, line_of(a, i), line_of(b, j));
-  return 1;
+  return n <= FEW;
 }
 
 /* f32_block for all other numbers: dots are computed by lanes, and what follows for one output at a time. */
@@ -98,22 +101,26 @@ static void tile_of_any(float *acc, const mxg_plan *plan, const mxg_kernels *ker
   }
 }
 
+/* The sums of a tile of f32_block. */
+static void tile_of_blocks(float *acc, const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b) {
+  const int divides = plan->a.divides || plan->b.divides;
+  if (divides && plan->bounded)
+    kernels->f32_divided(acc, plan, a, b);
+  else if (!divides && tile_fits(plan, a, b))
+    kernels->f32_block(acc, a, b);
+  else if (divides || !tile_unsure(acc, plan, kernels, a, b))
+    tile_of_any(acc, plan, kernels, a, b);
+}
+
 static void tile(const mxg_plan *plan, const mxg_kernels *kernels, const mxg_panel *a, const mxg_panel *b, size_t i0, size_t j0, void *d,
                  const void *c) {
   float acc[L * L];
-  const int exact = plan->model == MX_GEMM_EXACT;
-  mxg_kernel *kernel = kernel_of(plan, kernels);
-  if (!exact && kernel && tile_fits(plan, a, b)) {
-    kernel(acc, a, b);
-    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
-    return;
-  }
-  if (tile_divided(acc, plan, kernels, a, b)) {
-    store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
-    return;
-  }
-  if (!exact) {
-    tile_of_any(acc, plan, kernels, a, b);
+  if (plan->model != MX_GEMM_EXACT) {
+    mxg_kernel *kernel = kernel_of(plan, kernels);
+    if (kernel)
+      kernel(acc, a, b);
+    else
+      tile_of_blocks(acc, plan, kernels, a, b);
     store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
     return;
   }
@@ -210,6 +217,25 @@ static int settle(const mxg_plan *plan, mxg_packed *a, mxg_packed *b, int skinny
   return fit || mxi_gemm_codes_fit(a, b);
 }
 
+/* Computes a tile from the integer dots of its blocks, with scales whose products or quotients need binary64. */
+static void wide_tile(const mxg_plan *plan, const mxg_packed *a, const mxg_packed *b, size_t i0, size_t j0, void *d, const void *c) {
+  const mxg_kernels *kernels = mxi_gemm_kernels_best(&plan->o.exec);
+  const int divides = plan->a.divides || plan->b.divides;
+  _Alignas(64) double dots[L * L];
+  float acc[L * L] = {0};
+  ask_for_tile(plan, a->rows, i0, j0, d);
+  for (size_t block = 0; block < plan->kb; block++) {
+    const double *sa = a->wide + block * L, *sb = b->wide + block * L;
+    mxi_gemm_codes_dots(dots, a, b, block);
+    if (divides) {
+      const mxg_factors f = mxg_factors_of(plan, sa, sb);
+      kernels->terms_divided(acc, dots, &f);
+    } else
+      kernels->terms_long(acc, dots, sa, sb);
+  }
+  store_tile(plan, acc, a->rows, b->rows, i0, j0, d, c);
+}
+
 /* Computes the tiles of a panel of B with all panels of A that a thread holds, the first of which begins at row i0 of D. */
 static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels, mxg_packed *a, size_t n, mxg_packed *b, int skinny, size_t i0,
                                  size_t j0, void *d, const void *c) {
@@ -219,7 +245,9 @@ static mx_status column_of_tiles(const mxg_plan *plan, mxg_codes_kernels kernels
   mxi_gemm_codes_fill_b(b, &plan->b, plan, j0);
   for (size_t p = 0; p < n; p++) {
     const size_t i = i0 + p * L;
-    if (settle(plan, &a[p], b, skinny, i, j0)) {
+    if (b->wide)
+      wide_tile(plan, &a[p], b, i, j0, d, c);
+    else if (settle(plan, &a[p], b, skinny, i, j0)) {
       row[n_fit] = i;
       fits[n_fit++] = &a[p];
       if (kernels.column) ask_for_tile(plan, a[p].rows, i, j0, d);

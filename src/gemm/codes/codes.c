@@ -22,24 +22,27 @@ mxg_codes_kernel *mxi_gemm_codes_best(const mx_exec *exec) {
   return NULL;
 }
 
+/* Whether binary32 cannot hold the products of these scales, or has to divide by them. */
+static int has_wide_scales(const mxg_plan *plan) { return plan->a.divides || plan->b.divides || plan->a.scale_bits + plan->b.scale_bits > 24; }
+
 /* Sixteen rows cost a tile product as much as one row does, and 8 or 16 of k as much as 64 do. */
 mxg_codes_kernels mxi_gemm_codes_choose(const mxg_plan *plan) {
   enum { FEW_ROWS = 4, SHORT = 16 };
   mxg_codes_kernels k = {.tile = mxi_gemm_codes_usable(plan) ? mxi_gemm_codes_best(&plan->o.exec) : NULL};
 #if defined(__x86_64__)
-  if (k.tile && plan->M > FEW_ROWS && plan->block > SHORT && plan->K > SHORT && !mxi_gemm_skinny_usable(plan, k.tile) &&
-      mx_isa_usable(plan->o.exec.isa_mask) & MX_ISA_AMX && mxi_tiles_permitted())
+  if (k.tile && plan->M > FEW_ROWS && plan->block > SHORT && plan->K > SHORT && !has_wide_scales(plan) &&
+      !mxi_gemm_skinny_usable(plan, k.tile) && mx_isa_usable(plan->o.exec.isa_mask) & MX_ISA_AMX && mxi_tiles_permitted())
     k.column = mxi_gemm_codes_amx;
 #endif
   return k;
 }
 
-static int plain_e2m1(const mxg_operand *o) { return o->elem == mx_elem_format(MX_ELEM_E2M1) && !o->divides && !o->micro; }
+static int plain_e2m1(const mxg_operand *o) { return o->elem == mx_elem_format(MX_ELEM_E2M1) && !o->micro; }
 
 int mxi_gemm_codes_usable(const mxg_plan *plan) {
   const size_t longest = plan->block < plan->K ? plan->block : plan->K;
   return plan->model == MX_GEMM_F32_BLOCK && plain_e2m1(&plan->a) && plain_e2m1(&plan->b) && plan->K && longest <= 1 << 16 &&
-         plan->a.scale_bits + plan->b.scale_bits <= 24 && (plan->block % MXG_GROUP == 0 || plan->kb == 1);
+         (plan->block % MXG_GROUP == 0 || plan->kb == 1);
 }
 
 /* Faster ways to pack, where the machine has them. */
@@ -50,6 +53,9 @@ static int has_avx512(const mx_exec *exec) { return mxi_gemm_codes_best(exec) ==
 #define pack_words mxi_gemm_pack_words_avx512
 #define pack_signed mxi_gemm_pack_signed_avx512
 #define skinny_kernel mxi_gemm_skinny_avx512
+void mxi_gemm_codes_dots(double *dots, const mxg_packed *a, const mxg_packed *b, size_t block) {
+  (a->avx512 ? mxi_gemm_codes_dots_avx512 : mxi_gemm_codes_dots_avx2)(dots, a, b, block);
+}
 #else
 #define skinny_kernel(acc, a, from) ((void)(acc), (void)(a), (void)(from))
 #define pack_scales(...) (void)0
@@ -57,6 +63,7 @@ static int has_avx512(const mx_exec *exec) { return mxi_gemm_codes_best(exec) ==
 #define has_avx512(exec) 0
 #define pack_words(...) 0
 #define pack_signed(...) (void)0
+void mxi_gemm_codes_dots(double *dots, const mxg_packed *a, const mxg_packed *b, size_t block) { (void)dots, (void)a, (void)b, (void)block; }
 #endif
 
 mx_status mxi_gemm_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side side) {
@@ -66,9 +73,11 @@ mx_status mxi_gemm_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side sid
   p->avx512 = has_avx512(&plan->o.exec);
   const size_t words = plan->kb * p->groups * L * (side == MXG_SIDE_B ? 1 : 2), scales = plan->kb * L;
   p->words = mxi_room_take(p->from, words * sizeof *p->words + 64);
-  p->s = mxi_room_take(p->from, scales * sizeof *p->s + 64);
+  const int wide = has_wide_scales(plan);
+  p->s = wide ? NULL : mxi_room_take(p->from, scales * sizeof *p->s + 64);
+  p->wide = wide ? mxi_room_take(p->from, scales * sizeof *p->wide + 64) : NULL;
   p->offset = is_a ? mxi_room_take(p->from, scales * sizeof *p->offset + 1) : NULL;
-  if (p->words && p->s && (p->offset || !is_a)) return MX_OK;
+  if (p->words && (wide ? p->wide != NULL : p->s != NULL) && (p->offset || !is_a)) return MX_OK;
   mxi_gemm_codes_free(p);
   return MX_ERR_NOMEM;
 }
@@ -76,6 +85,7 @@ mx_status mxi_gemm_codes_alloc(mxg_packed *p, const mxg_plan *plan, mxg_side sid
 void mxi_gemm_codes_free(mxg_packed *p) {
   mxi_room_give(p->from, p->words);
   mxi_room_give(p->from, p->s);
+  mxi_room_give(p->from, p->wide);
   mxi_room_give(p->from, p->offset);
   mxi_room_give(p->from, p->few);
   mxi_room_give(p->from, p->turns);
@@ -130,7 +140,17 @@ static void set_table(mxg_packed *p, const mxg_operand *o, float unit) {
   p->table_of = o;
 }
 
+static void fill_wide(mxg_packed *p, const mxg_operand *o, size_t row0) {
+  const double unit = p->side != MXG_SIDE_A ? 1 : o->divides ? 4 : 0.25;
+  for (size_t r = 0; r < L; r++)
+    for (size_t b = 0; b < p->kb; b++) p->wide[b * L + r] = unit * (r < p->rows ? mxi_gemm_scale(o, row0 + r, b) : 1);
+}
+
 static void fill_scales(mxg_packed *p, const mxg_operand *o, size_t row0, float unit, int avx512) {
+  if (p->wide) {
+    fill_wide(p, o, row0);
+    return;
+  }
   uint32_t least = UINT32_MAX, largest = 0;
   const float *table = p->table;
   const uint8_t *first = scale_bytes(o, row0);
@@ -282,8 +302,8 @@ void mxi_gemm_codes_fill_a(mxg_packed *p, const mxg_operand *o, const mxg_plan *
 /* --- few rows of A --- */
 
 int mxi_gemm_skinny_usable(const mxg_plan *plan, mxg_codes_kernel *kernel) {
-  return plan->M <= L && kernel && has_avx512(&plan->o.exec) && direct_words(&plan->b) && (plan->block == 32 || plan->block == 16) &&
-         plan->K % (L * MXG_GROUP) == 0;
+  return plan->M <= L && kernel && !has_wide_scales(plan) && has_avx512(&plan->o.exec) && direct_words(&plan->b) &&
+         (plan->block == 32 || plan->block == 16) && plan->K % (L * MXG_GROUP) == 0;
 }
 
 mx_status mxi_gemm_skinny_alloc(mxg_packed *a, mxg_packed b[2], size_t M) {

@@ -5,7 +5,9 @@
  * nibbles are. The sum over a block of a * (d + 12), minus 12 times the sum of a, is four times the exact dot. It is below 2^24 for blocks
  * up to 2^16, so binary32 holds it, and fma(dot, sa * sb, acc) is acc + dot * sa * sb rounded once if sa * sb is exact in binary32.
  * mxi_gemm_codes_fit() proves that from the smallest and the largest exponent of each panel's scales. It also makes every term a multiple of
- * 2^-149, so that acc is never -0. */
+ * 2^-149, so that acc is never -0.
+ *
+ * Scales whose product needs more than 24 bits, and scales that divide, are wide: the integer dots go to binary64, and tile/ makes the terms. */
 #ifndef MX_GEMM_CODES_CODES_H
 #define MX_GEMM_CODES_CODES_H
 
@@ -31,6 +33,7 @@ typedef struct mxg_packed {
   uint32_t *words; /* B: [kb][groups][16], packed, for tiles [kb][groups][2][16]; A: [kb][16][groups][2], signed bytes, even k then odd k */
   int32_t *offset; /* A: [kb][16] -12 * (sum of the block) */
   float *s;        /* [kb][16]; those of A have the factor 1/4 */
+  double *wide;    /* wide scales, in place of s: [kb][16], those of A have the factor 1/4, or 4 where they divide; NULL: they are not wide */
   uint32_t *few;   /* A with few rows (mxi_gemm_skinny_alloc()), or NULL */
   size_t few_rows;
   const mxg_operand *table_of; /* the operand of the next two; NULL: they are not filled in yet */
@@ -56,6 +59,11 @@ int mxi_gemm_codes_slow(const mxg_packed *a, const mxg_packed *b);
 /** Replaces the finite scales of blocks of zeros (quantisers store 0 there) by 1, which leaves them out of the range. Called once for panels
  *  that do not fit or are slow; row0 is the row from which they were filled. */
 void mxi_gemm_codes_leave_out_zeros(mxg_packed *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
+
+/** Computes four times the dots of a block of a tile, [16][16], from panels with wide scales. */
+void mxi_gemm_codes_dots(double *dots, const mxg_packed *a, const mxg_packed *b, size_t block);
+typedef void mxg_codes_dots(double *dots, const mxg_packed *a, const mxg_packed *b, size_t block);
+mxg_codes_dots mxi_gemm_codes_dots_avx2, mxi_gemm_codes_dots_avx512;
 
 /** Computes the sums of a tile, as mxg_kernel does. */
 typedef void mxg_codes_kernel(float *acc, const mxg_packed *a, const mxg_packed *b);

@@ -77,6 +77,31 @@ static inline __attribute__((always_inline)) void blocks(float *out, const mxg_p
     }
 }
 
+static inline __attribute__((always_inline)) void store_dots(double *out, __m256i sum) {
+  _mm256_store_pd(out, _mm256_cvtepi32_pd(_mm256_castsi256_si128(sum)));
+  _mm256_store_pd(out + 4, _mm256_cvtepi32_pd(_mm256_extracti128_si256(sum, 1)));
+}
+
+static inline __attribute__((always_inline)) void dots_of(double *out, const mxg_packed *a, const mxg_packed *b, size_t k, size_t groups) {
+  for (size_t i = 0; i < L; i += ROWS) {
+    pair sum[ROWS];
+    dots(sum, a->offset + k * L + i, a->words + (k * L + i) * groups * 2, b->words + k * groups * L, groups);
+    for (size_t r = 0; r < ROWS; r++) {
+      store_dots(out + (i + r) * L, sum[r].low);
+      store_dots(out + (i + r) * L + 8, sum[r].high);
+    }
+  }
+}
+
+void mxi_gemm_codes_dots_avx2(double *out, const mxg_packed *a, const mxg_packed *b, size_t block) {
+  if (a->groups == 4)
+    dots_of(out, a, b, block, 4);
+  else if (a->groups == 2)
+    dots_of(out, a, b, block, 2);
+  else
+    dots_of(out, a, b, block, a->groups);
+}
+
 /* Turns four words into signed bytes, for each word the even codes and then the odd ones. Returns the sums of both, in four lanes. */
 static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
   const __m128i nibble = _mm_set1_epi8(15), doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);

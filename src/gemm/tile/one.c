@@ -40,6 +40,23 @@ static factors factors_of(const mxg_plan *plan, double sa, double sb) {
   return f;
 }
 
+/* acc + dot * up / over of numbers that binary64 holds. The quotient is q + e, q rounded and e rounded to odd: e stands for a number strictly between
+ * two binary64 numbers, which is enough unless what is left of the sum without h is so small that places below e's last one matter. */
+float mxi_gemm_one_quotient(float acc, double dot, double up, double over) {
+  const double x = (double)acc, t = dot * up;
+  if (dot == 0 && over == 0 && isfinite(up)) return acc + 0.0f; /* a block that was stored as all zeros */
+  if (!isfinite(t) || !isfinite(over) || over == 0 || !isfinite(acc)) return (float)(x + (t / over + 0.0));
+  if (t == 0) return acc + 0.0f;
+  const double q = t / over, e = mxi_quotient_to_odd(fma(-q, over, t), over);
+  const double h = x + q, back = h - x, r = (x - (h - back)) + (q - back), v = add_to_odd(r, e);
+  if (e == 0 || fabs(v) > fabs(e) * 0x1p-20) return (float)add_to_odd(h, v);
+  mxg_wide sum;
+  mxi_gemm_wide_zero(&sum);
+  mxi_gemm_wide_add_product(&sum, dot, up, 1);
+  mxi_gemm_wide_add_product(&sum, x, over, 1);
+  return (float)mxi_gemm_wide_round(&sum, over, F32_BITS, F32_MIN, F32_MAX);
+}
+
 static size_t block_end(const mxg_plan *plan, size_t b) { return (b + 1) * plan->block < plan->K ? (b + 1) * plan->block : plan->K; }
 
 static float block_wide(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, factors f) {
@@ -103,12 +120,7 @@ static float block_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t blo
     if (f.over == 1 && whole_scale && block_near(&near, (double)acc, dot, lost, s, block_end(plan, block) - block * plan->block)) return near;
     return block_wide(plan, a, b, block, acc, f);
   }
-  if (f.over == 1) return (float)add_to_odd((double)acc, t + 0.0);
-  const double q = mxi_quotient_to_odd(t, f.over), sum = add_to_odd((double)acc, q);
-  /* q stands for a number strictly between two binary64 numbers, which is enough unless the sum is so small that places below q's last one
-   * matter. */
-  if (t != 0 && fabs(sum) < fabs(q) * 0x1p-20) return block_wide(plan, a, b, block, acc, f);
-  return t == 0 ? acc + 0.0f : (float)sum;
+  return f.over == 1 ? (float)add_to_odd((double)acc, t + 0.0) : mxi_gemm_one_quotient(acc, dot, s, f.over);
 }
 
 float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b) {

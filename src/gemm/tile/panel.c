@@ -11,9 +11,14 @@ static int wants_floats(const mxg_plan *plan) {
   return plan->model == MX_GEMM_F32_SEQ || plan->model == MX_GEMM_F32_PAIRWISE || plan->model == MX_GEMM_GROUP64;
 }
 
+/* Whether the elements themselves have to say how many bits a block needs. */
+static int looks(const mxg_plan *plan) {
+  return !plan->bounded && (plan->model == MX_GEMM_EXACT || (plan->model == MX_GEMM_F32_BLOCK && !plan->dots_bounded));
+}
+
 size_t mxi_gemm_panel_bytes(const mxg_plan *plan) {
   return plan->K * L * (wants_floats(plan) ? sizeof(float) + sizeof(double) / L : sizeof(double)) +
-         plan->kb * (L * sizeof(double) + 2 * sizeof(int16_t));
+         plan->kb * ((looks(plan) ? 2 : 1) * L * sizeof(double) + 2 * sizeof(int16_t));
 }
 
 mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
@@ -26,7 +31,8 @@ mx_status mxi_gemm_panel_alloc(mxg_panel *p, const mxg_plan *plan) {
   p->s = mxi_room_take(p->from, scales);
   p->f = wants_floats(plan) ? mxi_room_take(p->from, L * (plan->K + 1) * sizeof *p->f) : NULL;
   p->hi = mxi_room_take(p->from, (plan->kb + 1) * 2 * sizeof *p->hi);
-  if (p->v && p->s && p->hi && (p->f || !wants_floats(plan))) {
+  p->norm = looks(plan) ? mxi_room_take(p->from, scales) : NULL;
+  if (p->v && p->s && p->hi && (p->f || !wants_floats(plan)) && (p->norm || !looks(plan))) {
     p->lo = p->hi + plan->kb + 1;
     return MX_OK;
   }
@@ -39,6 +45,7 @@ void mxi_gemm_panel_free(mxg_panel *p) {
   mxi_room_give(p->from, p->s);
   mxi_room_give(p->from, p->f);
   mxi_room_give(p->from, p->hi);
+  mxi_room_give(p->from, p->norm);
   *p = (mxg_panel){0};
 }
 
@@ -71,6 +78,16 @@ static void fill_nibbles(mxg_panel *p, const mxg_operand *o, size_t row0) {
     for (size_t r = 0; r < L; r++) p->v[(p->K - 1) * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + p->K / 2] & 15];
 }
 
+/* Binary32 numbers, whose NaNs become the one that mx_decode() makes of them all. */
+static void fill_words(mxg_panel *p, const mxg_operand *o, size_t row0) {
+  for (size_t k = 0; k < p->K; k++)
+    for (size_t r = 0; r < L; r++) {
+      float x;
+      memcpy(&x, o->data + (row0 + r) * o->line_bytes + 4 * k, sizeof x);
+      p->v[k * L + r] = x == x ? (double)x : NAN;
+    }
+}
+
 static void fill_any(mxg_panel *p, const mxg_operand *o, size_t row0) {
   double piece[64];
   for (size_t r = 0; r < L; r++)
@@ -82,6 +99,17 @@ static void fill_any(mxg_panel *p, const mxg_operand *o, size_t row0) {
         memset(piece, 0, sizeof piece);
       for (size_t i = 0; i < n; i++) p->v[(k + i) * L + r] = piece[i];
     }
+}
+
+/* Finds the norms of each block. NaN and Inf make a norm that decides nothing. */
+static void find_norms(mxg_panel *p) {
+  for (size_t b = 0; b < p->kb; b++) {
+    double squares[L] = {0};
+    const size_t end = (b + 1) * p->block < p->K ? (b + 1) * p->block : p->K;
+    for (size_t k = b * p->block; k < end; k++)
+      for (size_t r = 0; r < L; r++) squares[r] += p->v[k * L + r] * p->v[k * L + r];
+    for (size_t r = 0; r < L; r++) p->norm[b * L + r] = sqrt(squares[r]);
+  }
 }
 
 /* Finds the bounds of each block, for formats whose own bounds are too wide. NaN and Inf are left out, since binary64 treats them correctly. */
@@ -126,12 +154,25 @@ static void find_range(mxg_panel *p) {
   }
 }
 
-int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
-  if (plan->bounded) return 1;
+/* The elements of a long block seldom lie close enough together, and looking at them takes as long as a part of the product. */
+static int looks_at_blocks(const mxg_plan *plan) {
+  enum { LONG = 64 };
+  return plan->model == MX_GEMM_EXACT || plan->block <= LONG || plan->K <= LONG;
+}
+
+static int fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block, int scale_bits) {
+  if (!looks_at_blocks(plan)) return 0;
   if (a->hi[block] < a->lo[block] || b->hi[block] < b->lo[block]) return 1; /* nothing but zeros on one side */
   const int terms = 64 - __builtin_clzll(plan->block < plan->K ? plan->block : plan->K);
-  const int scales = plan->a.scale_bits + plan->b.scale_bits;
-  return a->hi[block] + b->hi[block] + 2 + terms - a->lo[block] - b->lo[block] + scales <= 53;
+  return a->hi[block] + b->hi[block] + 2 + terms - a->lo[block] - b->lo[block] + scale_bits <= 53;
+}
+
+int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
+  return plan->bounded || (looks(plan) && fits(plan, a, b, block, plan->a.scale_bits + plan->b.scale_bits));
+}
+
+int mxi_gemm_dots_fit(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block) {
+  return plan->dots_bounded || (looks(plan) && fits(plan, a, b, block, 0));
 }
 
 /* Fills in binary32 values, one row at a time, with v as working memory. */
@@ -158,13 +199,16 @@ void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *pla
     fill_bytes(p, o, row0);
   else if (whole && o->pack == MXG_LOW_FIRST)
     fill_nibbles(p, o, row0);
+  else if (whole && o->pack == MXG_32 && o->elem->bits == 32)
+    fill_words(p, o, row0);
   else
     fill_any(p, o, row0);
   if (plan->model == MX_GEMM_F64) {
     for (size_t k = 0; k < p->K; k++)
       for (size_t r = 0; r < L; r++) p->v[k * L + r] = value(plan, p->v[k * L + r], p->s[k / p->block * L + r], o->divides);
-  } else if (!plan->bounded && (plan->model == MX_GEMM_F32_BLOCK || plan->model == MX_GEMM_EXACT)) {
-    find_bounds(p);
+  } else if (looks(plan)) {
+    find_norms(p);
+    if (looks_at_blocks(plan)) find_bounds(p);
   }
   if (plan->model == MX_GEMM_EXACT) find_range(p);
 }

@@ -52,7 +52,8 @@ typedef struct mxg_panel {
   size_t rows, K, block, kb;
   double *v, *s;
   float *f;
-  int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled in if mxg_plan.bounded is 0 */
+  int16_t *hi, *lo; /* [kb] bounds as in mxg_operand, of this panel's own elements; only filled in where mxi_gemm_looks() */
+  double *norm;     /* [kb * 16] the root of the sum of squares of each block's elements, or NULL; filled in with those bounds */
   /* exact: no Inf or NaN; every scale is below 2^(scale_hi + 1) and a multiple of 2^scale_lo */
   int finite, scale_hi, scale_lo;
   mx_workspace *from; /* where the memory comes from; NULL: the heap */
@@ -63,7 +64,8 @@ typedef struct mxg_plan {
   mxg_operand a, b;
   size_t M, N, K, block, kb;
   int model;
-  int bounded; /* no block of these formats needs more than 53 bits */
+  int bounded;      /* no block of these formats needs more than 53 bits, its scales included */
+  int dots_bounded; /* no dot of a block of these formats needs more than 53 bits */
   mx_gemm_options o;
   int col_major;
   size_t ldc, ldd;
@@ -75,16 +77,32 @@ void mxi_gemm_panel_free(mxg_panel *p);
 void mxi_gemm_panel_fill(mxg_panel *p, const mxg_operand *o, const mxg_plan *plan, size_t row0);
 size_t mxi_gemm_panel_bytes(const mxg_plan *plan);
 
-/** Whether binary64 holds every dot and term of block b exactly. */
+/** Whether binary64 holds every dot and term of a block exactly; and whether it holds the dots. */
 int mxi_gemm_block_fits(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
+int mxi_gemm_dots_fit(const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b, size_t block);
+
+/* The scales of a block for sixteen rows and sixteen columns: those that multiply and those that divide, 1 where there are none. */
+typedef struct mxg_factors {
+  const double *up_a, *up_b, *under_a, *under_b;
+} mxg_factors;
+static inline mxg_factors mxg_factors_of(const mxg_plan *plan, const double *sa, const double *sb) {
+  static const double ones[MXG_LANES] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const int a = plan->a.divides, b = plan->b.divides;
+  return (mxg_factors){a ? ones : sa, b ? ones : sb, a ? sa : ones, b ? sb : ones};
+}
 
 /** Computes the sums of a tile, acc[i * 16 + j], over all of K. */
 typedef void mxg_kernel(float *acc, const mxg_panel *a, const mxg_panel *b);
 /** For `exact`, if mxi_gemm_exact_split() found a way: sums [n_sums][16][16] that together are each output's exact sum. */
 typedef void mxg_exact_kernel(double *sums, const mxg_panel *a, const mxg_panel *b, const double *place, int n_sums);
-/** f32_block for two operands whose scales divide. Bit j of unsure[i] is set if output (i, j) needs mxi_gemm_one_block(), because a sum is
- *  so small that the places below the last one of a quotient matter, or because a number is not finite, or a divisor not finite or 0. */
-typedef void mxg_divided_kernel(float *acc, uint16_t unsure[MXG_LANES], const mxg_panel *a, const mxg_panel *b);
+/** f32_block for numbers that `f32_block` is not for, if no scale divides. Bit j of unsure[i], 0 before, is set if output (i, j) needs
+ *  mxi_gemm_one_block(), because a number is not finite, or because an interval did not decide it. */
+typedef void mxg_unsure_kernel(float *acc, uint16_t unsure[MXG_LANES], const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
+/** f32_block if a scale divides and plan->bounded. */
+typedef void mxg_divided_kernel(float *acc, const mxg_plan *plan, const mxg_panel *a, const mxg_panel *b);
+/** Adds the terms of a block, from its exact dots: dot * (sa * sb), or dot * up / under, in which case binary64 holds dot * up. */
+typedef void mxg_long_kernel(float *acc, const double *dots, const double *sa, const double *sb);
+typedef void mxg_quotient_kernel(float *acc, const double *dots, const mxg_factors *f);
 /** The dots of a block of a tile in binary64, summed in order, and what their operations rounded away: its sum, and the sum of its
  *  magnitudes, which is 0 if nothing was rounded. */
 typedef struct mxg_dots {
@@ -94,7 +112,10 @@ typedef void mxg_dots_kernel(mxg_dots *out, const mxg_panel *a, const mxg_panel 
 typedef struct mxg_kernels {
   mxg_kernel *f32_block, *f32_seq, *f32_pairwise, *f64, *group64;
   mxg_exact_kernel *exact;
-  mxg_divided_kernel *f32_divided; /* NULL: this ISA has none */
+  mxg_unsure_kernel *f32_any;
+  mxg_divided_kernel *f32_divided;
+  mxg_long_kernel *terms_long;
+  mxg_quotient_kernel *terms_divided;
   mxg_dots_kernel *rounded_dots;
 } mxg_kernels;
 extern const mxg_kernels mxi_gemm_lanes_scalar, mxi_gemm_lanes_avx2, mxi_gemm_lanes_avx512;
@@ -110,6 +131,8 @@ float mxi_gemm_one_block(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** Adds one block to an output of f32_block, for any numbers: acc with the block's dot and scales. at: the output's place in dots, i * 16 +
  *  j. */
 float mxi_gemm_one_step(const mxg_plan *plan, mxg_line a, mxg_line b, size_t block, float acc, const mxg_dots *dots, size_t at);
+/** Adds one block in the same way where dot * up is exact in binary64: acc + dot * up / over. */
+float mxi_gemm_one_quotient(float acc, double dot, double up, double over);
 /** One output of a model other than exact, from lines that hold what the model's panels hold (values that are binary32 already for f32_*). */
 float mxi_gemm_one_sum(const mxg_plan *plan, mxg_line a, mxg_line b);
 /** One element of D under model exact, as a binary32 that has already been rounded to o.out. c and bias are numbers, 0 if not given. */

@@ -20,21 +20,72 @@ static float of_key(uint32_t key) {
   return x;
 }
 
-/* The rank-th smallest number of a matrix, counted from 0. Its key is found byte by byte, the highest first. */
-static float ranked(mxi_matrix x, size_t rank) {
+enum { MOST_DIGITS = 1 << 11 };
+
+/* Counts the digit of so many bits above `shift` of the keys that begin as this one does. */
+static void count_digits(size_t count[MOST_DIGITS], mxi_matrix x, uint32_t key, int shift, int bits) {
+  const uint32_t above = shift + bits < 32 ? UINT32_MAX << (shift + bits) : 0, digits = UINT32_C(1) << bits;
+  memset(count, 0, digits * sizeof *count);
+  for (size_t r = 0; r < x.rows; r++)
+    for (size_t c = 0; c < x.cols; c++) {
+      const uint32_t k = key_of(x.at[r * x.ld + c]);
+      if ((k & above) == key) count[k >> shift & (digits - 1)]++;
+    }
+}
+
+/* The key at a rank of a matrix, digit by digit, the highest first. first: how often each first digit comes. */
+static uint32_t ranked_by_digits(mxi_matrix x, size_t rank, const size_t first[MOST_DIGITS]) {
+  static const int width[] = {11, 11, 10};
+  size_t next[MOST_DIGITS];
   uint32_t key = 0;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    size_t count[256] = {0}, byte = 0;
-    const uint32_t above = shift < 24 ? UINT32_MAX << (shift + 8) : 0;
-    for (size_t r = 0; r < x.rows; r++)
-      for (size_t c = 0; c < x.cols; c++) {
-        const uint32_t k = key_of(x.at[r * x.ld + c]);
-        if ((k & above) == key) count[k >> shift & 255]++;
-      }
-    for (; rank >= count[byte]; byte++) rank -= count[byte];
-    key |= (uint32_t)byte << shift;
+  for (int w = 0, shift = 32; w < 3; w++) {
+    uint32_t digit = 0;
+    const size_t *count = w ? next : first;
+    shift -= width[w];
+    if (w) count_digits(next, x, key, shift, width[w]);
+    for (; rank >= count[digit]; digit++) rank -= count[digit];
+    key |= digit << shift;
   }
-  return of_key(key);
+  return key;
+}
+
+/* The same of n keys, which it moves about: each turn leaves the part that has the rank. */
+static uint32_t ranked_by_parts(uint32_t *keys, size_t n, size_t rank) {
+  for (size_t from = 0, to = n - 1; from < to;) {
+    const uint32_t middle = keys[rank];
+    size_t i = from, j = to + 1; /* what lies from j on is at least as large as the middle, and what lies before i at most as large */
+    while (i < j) {
+      while (keys[i] < middle) i++;
+      while (keys[j - 1] > middle) j--;
+      if (i >= j) break;
+      const uint32_t moved = keys[i];
+      keys[i++] = keys[j - 1];
+      keys[--j] = moved;
+    }
+    if (rank < j)
+      to = j - 1;
+    else if (rank >= i)
+      from = i;
+    else
+      break;
+  }
+  return keys[rank];
+}
+
+/* The numbers at two ranks of a matrix in ascending order, counted from 0. */
+static void ranked(float *low, float *high, mxi_matrix x, size_t lower, size_t upper) {
+  enum { FEW = 4096 };
+  if (x.rows == 1 && x.cols <= FEW) {
+    uint32_t keys[FEW];
+    for (size_t c = 0; c < x.cols; c++) keys[c] = key_of(x.at[c]);
+    *low = of_key(ranked_by_parts(keys, x.cols, lower));
+    *high = of_key(ranked_by_parts(keys, x.cols, upper));
+    return;
+  }
+  size_t first[MOST_DIGITS];
+  count_digits(first, x, 0, 21, 11);
+  *low = of_key(ranked_by_digits(x, lower, first));
+  *high = of_key(ranked_by_digits(x, upper, first));
 }
 
 /* Ranks of the two thresholds among n numbers. */
@@ -74,12 +125,13 @@ mxi_matrix mxi_linear_clamp(mxi_layer *y, mxi_matrix x) {
                       mxi_arena_take(&y->work, most, sizeof *o->residual)};
   if (!out) return (mxi_matrix){NULL, T, I, I};
   float low = 0, high = 0;
-  if (r->occ_axis == MX_OCC_TENSOR) low = ranked(x, lower), high = ranked(x, upper);
+  if (r->occ_axis == MX_OCC_TENSOR) ranked(&low, &high, x, lower, upper);
 #pragma omp parallel for schedule(static) num_threads(mx_thread_count(y->exec.n_threads)) if (T * I > 1 << 12)
   for (size_t t = 0; t < T; t++) {
     const mxi_matrix row = {x.at + t * x.ld, 1, I, I};
-    const int own = r->occ_axis == MX_OCC_ROW;
-    o->starts[t + 1] = clamp_row(out + t * I, row.at, I, own ? ranked(row, lower) : low, own ? ranked(row, upper) : high);
+    float from = low, to = high;
+    if (r->occ_axis == MX_OCC_ROW) ranked(&from, &to, row, lower, upper);
+    o->starts[t + 1] = clamp_row(out + t * I, row.at, I, from, to);
   }
   o->starts[0] = 0;
   for (size_t t = 0; t < T; t++) o->starts[t + 1] += o->starts[t];
