@@ -51,6 +51,27 @@ static mx_status lay_out(ref_run *r, const ref_fault *f, mx_error *err) {
   return MX_OK;
 }
 
+/* Codes of whole tiles, or all scales, with rows and columns exchanged. */
+static void transpose_tiles(ref_run *r, const ref_fault *f) {
+  const size_t n = f->number >= 1 ? (size_t)f->number : 1;
+  uint8_t *old = r->room;
+  memcpy(old, r->codes, r->rows * r->cols);
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    const size_t row = i / r->cols, col = i % r->cols, top = row - row % n, left = col - col % n;
+    if (top + n > r->rows || left + n > r->cols || !ref_element_in(r, f, row, col)) continue;
+    r->codes[i] = old[(top + (col - left)) * r->cols + left + (row - top)];
+  }
+}
+
+static void transpose_scales(ref_run *r, const ref_fault *f) {
+  uint64_t *columns = r->room;
+  size_t n = 0;
+  for (size_t a = 0; a < r->across; a++)
+    for (size_t d = 0; d < r->down; d++) columns[n++] = r->stored[d * r->across + a];
+  for (size_t k = 0; k < n; k++)
+    if (ref_block_in(r, f, k / r->across, k % r->across)) r->stored[k] = columns[k];
+}
+
 mx_status ref_fault_layout(ref_run *r, mx_error *err) {
   mx_status status = MX_OK;
   for (size_t i = 0; i < r->n_faults && !status; i++) {
@@ -58,6 +79,10 @@ mx_status ref_fault_layout(ref_run *r, mx_error *err) {
     if (f->stage != REF_LAYOUT) continue;
     if (IS(f, "scales in") || IS(f, "scales twice in"))
       status = lay_out(r, f, err);
+    else if (IS(f, "scales transposed"))
+      transpose_scales(r, f);
+    else if (IS(f, "codes transposed in"))
+      transpose_tiles(r, f);
     else
       misplace(r, f);
   }
@@ -123,7 +148,7 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
   r.height = r.plan.block_rows, r.width = r.plan.block_cols;
   r.down = rows / r.height + (rows % r.height != 0), r.across = cols / r.width + (cols % r.width != 0);
   status = run(&r, out, src, ld, err);
-  free(r.x), free(r.plain), free(r.used), free(r.stored), free(r.codes);
+  free(r.x), free(r.straight), free(r.plain), free(r.used), free(r.stored), free(r.codes);
   free(r.elements), free(r.values[0]), free(r.values[1]), free(r.room);
   return status;
 }

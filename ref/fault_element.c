@@ -59,6 +59,9 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "skip")) return x;
   if (IS(f, "zero") && num_is_zero(x)) return x;
   if (IS(f, "zero") || (IS(f, "flush") && subnormal)) return num_div_r(x, num_zero(0), NUM_F32);
+  const int zero = num_is_zero(ref_value(plan->scale, s->code));
+  if (IS(f, "zero to zero") && zero) return num_zero(x.sign);
+  if (IS(f, "zero to +0") && zero) return num_zero(0);
   if (IS(f, "subnormal as normal") && subnormal) return num_ratio((num[]){ref_scaled(plan, s, x), num_int(2)}, 2, NULL, 0);
   if (IS(f, "as") || IS(f, "as number")) return num_div_r(x, num_mul_r(num_round(read_as(f, s->code), NUM_F32), t, NUM_F32), NUM_F32);
   if (IS(f, "reciprocal bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 0), NUM_F32);
@@ -80,28 +83,73 @@ static num divided(const lane *l, num x) {
   return limited(quotient(l, l->how, x));
 }
 
-/* The scale that the elements of a block meet: the rule's own if that has the code, else the value of the code. */
-static void enter(lane *l, const ref_run *r, size_t d, size_t a) {
+/* Do the elements i and j of a block share a maximum? */
+static int share(const ref_fault *f, size_t i, size_t j) {
+  const unsigned long long mask = (unsigned long long)(long long)f->number;
+  if (IS(f, "lanes from")) return i <= j;
+  if (IS(f, "lanes to")) return i >= j;
+  return (i & mask) == (j & mask);
+}
+
+/* The code of the scale of the elements with which an element shares its maximum. */
+static uint64_t code_of_lanes(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t otherwise) {
+  const size_t d = row / r->height, a = col / r->width, own = row % r->height * r->width + col % r->width;
+  ref_scale scales[2];
+  num most = num_zero(0);
+  if (ref_has_special(r, d, a)) return otherwise;
+  const ref_block block = ref_load(r, d, a);
+  for (size_t i = 0; i < block.n; i++)
+    if (share(f, own, i) && num_cmp(num_abs(block.x[i]), most) > 0) most = num_abs(block.x[i]);
+  return ref_block_scales_from(scales, &r->plan, &block, most) ? scales[0].code : otherwise;
+}
+
+/* The code that a fault takes in place of another; 0: it says how to divide. */
+static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t *code) {
+  const size_t d = row / r->height, a = col / r->width;
+  const long long by = (long long)f->number, to = (long long)(d * r->across + a) + by;
+  if (IS(f, "row") || IS(f, "row xor")) {
+    if (ref_from(f, d, r->down) != d) *code = r->used[ref_from(f, d, r->down) * r->across + a];
+  } else if (IS(f, "block") || IS(f, "block xor")) {
+    if (ref_from(f, a, r->across) != a) *code = r->used[d * r->across + ref_from(f, a, r->across)];
+  } else if (IS(f, "order")) {
+    const ref_how nearest = {0};
+    const int there = to >= 0 && to < (long long)(r->down * r->across);
+    *code = there ? r->used[to] : ref_code(r->plan.scale, num_int(1), &nearest, 0);
+  } else if (IS(f, "block over")) {
+    *code = r->used[d * r->across + a / (by >= 1 ? (size_t)by : 1)];
+  } else if (IS(f, "repeated")) {
+    *code = r->used[d * r->across + col % r->across];
+  } else if (strncmp(f->op, "lanes", 5) == 0) {
+    *code = code_of_lanes(r, f, row, col, *code);
+  } else if (IS(f, "plus")) {
+    *code = ref_wrapped(r, (long long)*code + by);
+  } else if (IS(f, "amax times")) {
+    *code = ref_code_of_amax(r, f, d, a, *code);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
+/* The scale that an element meets: the rule's own if that has the code, else the value of the code. */
+static void enter(lane *l, const ref_run *r, size_t row, size_t col) {
+  const size_t d = row / r->height, a = col / r->width;
   uint64_t code = r->used[d * r->across + a];
   *l = (lane){.r = r, .d = d, .a = a};
   for (size_t i = 0; i < r->n_faults; i++) {
     const ref_fault *f = &r->faults[i];
-    if (f->stage != REF_DIVISOR || !ref_block_in(r, f, d, a)) continue;
-    if (IS(f, "row") || IS(f, "row xor")) {
-      if (ref_from(f, d, r->down) != d) code = r->used[ref_from(f, d, r->down) * r->across + a];
-    } else if (IS(f, "block") || IS(f, "block xor")) {
-      if (ref_from(f, a, r->across) != a) code = r->used[d * r->across + ref_from(f, a, r->across)];
-    } else if (IS(f, "plus")) {
-      code = ref_wrapped(r, (long long)code + (long long)f->number);
-    } else if (IS(f, "amax times")) {
-      code = ref_code_of_amax(r, f, d, a, code);
-    } else {
-      l->how = f;
-    }
+    if (f->stage == REF_DIVISOR && ref_element_in(r, f, row, col) && !another_code(r, f, row, col, &code)) l->how = f;
   }
   ref_scale own[2];
   const ref_block b = ref_load(r, d, a);
   l->scale = ref_block_scales(own, &r->plan, &b) && own[0].code == code ? own[0] : ref_scale_given(&r->plan, code);
+}
+
+/* The same of an element in a block that is entered, where elements may differ. */
+static void next(lane *l, const ref_run *r, size_t row, size_t col) {
+  int divisors = col % r->width == 0;
+  for (size_t i = 0; i < r->n_faults; i++) divisors |= r->faults[i].stage == REF_DIVISOR;
+  if (divisors) enter(l, r, row, col);
 }
 
 /* ---- the rounding */
@@ -217,7 +265,7 @@ void ref_fault_codes(ref_run *r) {
   lane l = {0};
   for (size_t row = 0; row < r->rows; row++)
     for (size_t col = 0; col < r->cols; col++) {
-      if (col % r->width == 0) enter(&l, r, row / r->height, col / r->width);
+      next(&l, r, row, col);
       const num x = clamped(r, row, col), y = divided(&l, x);
       r->codes[row * r->cols + col] = (uint8_t)rounded(&l, first_of(r, REF_ELEMENT, row, col), x, y, (uint64_t)row * r->cols + col);
     }
@@ -229,7 +277,7 @@ void ref_fault_codes(ref_run *r) {
     for (size_t row = 0; row < r->rows; row++)
       for (size_t col = 0; col < r->cols; col++) {
         uint8_t *code = &r->codes[row * r->cols + col];
-        if (col % r->width == 0) enter(&l, r, row / r->height, col / r->width);
+        next(&l, r, row, col);
         if (!ref_element_in(r, f, row, col)) continue;
         *code = (uint8_t)(moves(f) ? moved(r, f, old, row, col, *code) : stored(&l, f, divided(&l, clamped(r, row, col)), *code));
       }

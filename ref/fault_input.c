@@ -61,9 +61,30 @@ static mx_status column(ref_run *r, const ref_fault *f, mx_error *err) {
   return MX_OK;
 }
 
+/* Where a wrong kernel reads element i of n: the matrix taken for its transpose, or its rows so far apart. */
+static size_t read_at(const ref_run *r, const ref_fault *f, size_t i) {
+  const size_t row = i / r->cols, col = i % r->cols;
+  if (IS(f, "transposed")) return i % r->rows * r->cols + i / r->rows;
+  return f->number < 1 ? col : row * (size_t)f->number + col;
+}
+
+static mx_status elsewhere(ref_run *r, const ref_fault *f, mx_error *err) {
+  const size_t n = r->rows * r->cols;
+  float *y = malloc((n + 1) * sizeof *y);
+  if (!y) return ref_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t i = 0; i < n; i++) {
+    const size_t at = read_at(r, f, i);
+    y[i] = !ref_element_in(r, f, i / r->cols, i % r->cols) ? r->x[i] : at < n ? r->x[at] : 0;
+  }
+  free(r->x);
+  r->x = y;
+  return MX_OK;
+}
+
 static mx_status input_fault(ref_run *r, const ref_fault *f, mx_error *err) {
   if (IS(f, "minus mean")) return minus_mean(r, f, err);
   if (IS(f, "column")) return column(r, f, err);
+  if (IS(f, "transposed") || IS(f, "pitch")) return elsewhere(r, f, err);
   for (size_t i = 0; i < r->rows * r->cols; i++)
     if (ref_element_in(r, f, i / r->cols, i % r->cols)) r->x[i] = num_to_float(of_element(f, num_float(r->x[i])));
   return MX_OK;
@@ -90,7 +111,9 @@ static mx_status rotation_fault(ref_run *r, const ref_fault *f, mx_error *err) {
       float *x = r->x + row * r->cols + col;
       const size_t step = down ? r->cols : 1;
       for (unsigned i = 0; i < n; i++) t[i] = num_float(x[i * step]);
-      ref_butterflies(t, n);
+      /* without the last step: two halves, each on its own */
+      ref_butterflies(t, IS(f, "unfinished") ? n / 2 : n);
+      if (IS(f, "unfinished")) ref_butterflies(t + n / 2, n / 2);
       for (unsigned i = 0; i < n; i++) {
         const unsigned to = IS(f, "sequency") ? changes_of_sign(i, n) : i;
         num y = t[i];
@@ -111,6 +134,9 @@ mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err
   for (size_t k = 0; k < r->n_faults && !status; k++)
     if (r->faults[k].stage == REF_INPUT) status = input_fault(r, &r->faults[k], err);
   float *prepared = NULL;
+  mx_spec unrotated = *r->plan.spec;
+  unrotated.had_size = 0;
+  if (!status) status = ref_prepare(&r->straight, r->x, r->rows, r->cols, r->cols, &unrotated);
   if (!status) status = ref_prepare(&prepared, r->x, r->rows, r->cols, r->cols, r->plan.spec);
   if (status) return status;
   free(r->x);

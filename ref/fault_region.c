@@ -16,6 +16,7 @@ int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
   if (is(f, "columns")) return has_number(f, a * r->width);
   if (is(f, "blocks")) return has_number(f, a);
   if (is(f, "tail")) return r->cols % r->width != 0 && a + 1 == r->across;
+  if (is(f, "order")) return has_number(f, k);
   if (is(f, "scale")) return has_number(f, r->plain[k]);
   if (is(f, "subnormal")) return ref_is_subnormal(r->plan.scale, r->plain[k]);
   if (is(f, "zero")) return num_is_zero(ref_finite_amax(r, d, a));

@@ -31,7 +31,7 @@ typedef struct ref_run {
   const ref_fault *faults;
   size_t n_faults;
   size_t rows, cols, height, width, down, across; /* of the tensor, of a block, and how many blocks */
-  float *x;                                       /* [rows][cols] */
+  float *x, *straight;                            /* [rows][cols], behind the rotation and before it */
   uint64_t *plain, *used, *stored;                /* [down][across] codes of the scales; plain is NULL before they are known */
   uint8_t *codes;                                 /* [rows][cols] */
   num *elements, *values[2];                      /* room for those of one block */
@@ -60,6 +60,8 @@ num ref_to_format(const mx_format *format, num x);
 
 /* The low bits of a number as a code of the scale; the code of the scale that the rule makes of the block's own maximum times the argument. */
 uint64_t ref_wrapped(const ref_run *r, long long code);
+/* fault_rounding.c: the code that a fault makes of a scale instead of the rule's, whose maximum is amax; map_to_4: of the second scale of foursix. */
+uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int map_to_4, uint64_t code);
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
 
 /* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. T: what a decoded scale is multiplied by; 1 without a tensor scale.

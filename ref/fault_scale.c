@@ -138,6 +138,63 @@ static num largest_element(const ref_run *r, const ref_fault *f, size_t d, size_
   return most;
 }
 
+/* The larger of m and the finite magnitudes of n numbers. */
+static num with_finite(num m, const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const num v = num_abs(num_float(x[i]));
+    if ((v.kind == NUM_FINITE) && num_cmp(v, m) > 0) m = v;
+  }
+  return m;
+}
+
+/* The larger of m and what lies behind the block's rows in memory, or before them. */
+static num beyond(const ref_run *r, const ref_fault *f, size_t d, size_t a, num m) {
+  const long long n = (long long)f->number, all = (long long)(r->rows * r->cols);
+  for (size_t i = 0; i < r->height && d * r->height + i < r->rows; i++) {
+    const size_t row = d * r->height + i, first = a * r->width, last = first + r->width < r->cols ? first + r->width : r->cols;
+    for (long long k = 0; k < (n < 0 ? -n : n); k++) {
+      const long long at = (long long)(row * r->cols) + (n < 0 ? (long long)first - 1 - k : (long long)last + k);
+      if (at < 0 || at >= all) break;
+      m = with_finite(m, r->x + at, 1);
+    }
+  }
+  return m;
+}
+
+/* Over the elements of the block's rows whose column leaves the remainder a, as many as a block is wide. */
+static num across_blocks(const ref_run *r, size_t d, size_t a) {
+  num m = num_zero(0);
+  for (size_t i = 0; i < r->height * r->width; i++) {
+    const size_t row = d * r->height + i / r->width, col = i % r->width * r->across + a;
+    if (row < r->rows && col < r->cols) m = with_finite(m, r->x + row * r->cols + col, 1);
+  }
+  return m;
+}
+
+static num before_rotation(const ref_run *r, size_t d, size_t a) {
+  const size_t first = a * r->width, end = first + r->width < r->cols ? first + r->width : r->cols;
+  num m = num_zero(0);
+  for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
+    m = with_finite(m, r->straight + row * r->cols + first, end - first);
+  return m;
+}
+
+static num averaged(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+  const num rest = num_round(num_sub_r(num_int(1), num_double(f->number), NUM_F64), NUM_F32);
+  num m = ref_finite_amax(r, 0, a);
+  for (size_t i = 1; i <= d; i++)
+    m = num_add_r(num_mul_r(ref_argument(f), m, NUM_F32), num_mul_r(rest, ref_finite_amax(r, i, a), NUM_F32), NUM_F32);
+  return m;
+}
+
+/* With the block so far away, block after block and row after row. */
+static num with_block(const ref_run *r, const ref_fault *f, size_t d, size_t a, num before) {
+  const long long to = (long long)(d * r->across + a) + (long long)f->number;
+  if (to < 0 || to >= (long long)(r->down * r->across)) return before;
+  const num other = ref_finite_amax(r, (size_t)to / r->across, (size_t)to % r->across);
+  return num_cmp(other, before) > 0 ? other : before;
+}
+
 static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a, num before) {
   const size_t n = f->number >= 1 ? (size_t)f->number : 1;
   const long long by = (long long)f->number, row = (long long)d + by, other = (long long)a + by;
@@ -153,6 +210,12 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "rows")) return largest_of(r, d / n * n, d / n * n + n, a, a + 1);
   if (IS(f, "whole row")) return largest_of(r, d, d + 1, 0, r->across);
   if (IS(f, "running")) return largest_of(r, d, d + 1, 0, a + 1);
+  if (IS(f, "running in")) return largest_of(r, d, d + 1, a - a % n, a + 1);
+  if (IS(f, "with next")) return beyond(r, f, d, a, before);
+  if (IS(f, "with block")) return with_block(r, f, d, a, before);
+  if (IS(f, "strided")) return across_blocks(r, d, a);
+  if (IS(f, "before rotation")) return before_rotation(r, d, a);
+  if (IS(f, "average")) return averaged(r, f, d, a);
   if (IS(f, "block")) return other >= 0 && other < (long long)r->across ? ref_finite_amax(r, d, (size_t)other) : before;
   if (IS(f, "row")) return row >= 0 && row < (long long)r->down ? ref_finite_amax(r, (size_t)row, a) : before;
   const ref_block block = ref_load(r, d, a);
@@ -253,6 +316,14 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
     if (!made) return 0;
     *code = scales[pick].code;
   }
+  if (IS(f, "log2 of amax rounded") || IS(f, "or of exponents") || IS(f, "bfloat16") || IS(f, "float16") || IS(f, "format") ||
+      IS(f, "flush first")) {
+    ref_scale scales[2];
+    int pick;
+    if (special) return 1;
+    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick)) return 0;
+    *code = ref_fault_rounded(r, f, d, a, amax[d * r->across + a], pick, *code);
+  }
   return 1;
 }
 
@@ -336,7 +407,8 @@ void ref_fault_store(ref_run *r) {
       if (IS(f, "plus")) *code = ref_wrapped(r, (long long)*code + (long long)f->number);
       if (IS(f, "value")) *code = ref_wrapped(r, (long long)f->number);
       if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
-      if (IS(f, "keep") && a) *code = code[-1];
+      if ((IS(f, "keep") || IS(f, "keep from")) && a) *code = code[-1];
+      if (IS(f, "keep from") && !a) *code = ref_wrapped(r, (long long)f->number);
       if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
     }
   }

@@ -106,9 +106,10 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   snprintf(text, MX_FAULT_TEXT, "%s: %s <- %s%s", region, mx_stage_name(row->stage), row->op, argument);
 }
 
-static const char *const regions[] = {"all",        "rows%4=3",      "rows=1-2",  "rows%3=0,2",   "columns=0-15", "columns%5=1-3",
-                                      "blocks%2=1", "blocks=1-",     "tail",      "zero",         "subnormal",    "negative",
-                                      "positive",   "scale=100-130", "scale=0-8", "elements%2=1", "elements=0-9", "elements=15"};
+static const char *const regions[] = {"all",           "rows%4=3",     "rows=1-2",    "rows%3=0,2",    "columns=0-15",
+                                      "columns%5=1-3", "blocks%2=1",   "blocks=1-",   "tail",          "zero",
+                                      "subnormal",     "negative",     "positive",    "scale=100-130", "scale=0-8",
+                                      "elements%2=1",  "elements=0-9", "elements=15", "order%4=1",     "order=2-3"};
 
 /* What the library can read, the reference can read: a row of faults.def or a region that ref lacks is found here. */
 START_TEST(every_word_is_known_to_both) {
@@ -185,8 +186,38 @@ static const struct {
     {"nvfp4-plain", {"all: divisor <- no tensor scale"}, {0x7E, 0x76}, {0x80, 0x80}}, /* 6 / 448, -1 / 448 */
     {"ocp-mxfp4", {"all: block amax <- mean times 32"}, {127, 127}, {0xA7, 0xA5}},    /* 7 and 4 */
     {"ocp-mxfp4", {"all: block amax <- rows 2"}, {127, 127}, {0xA7, 0xA5}},
-    {"ocp-mxfp4", {"all: block amax <- negative"}, {125, 125}, {0xE7, 0xE7}}, /* of 1: 24 and 12 saturate, -4 */
-    {"ocp-mxfp4", {"all: block amax <- plus 2"}, {128, 127}, {0x95, 0xA5}},   /* of 8 and 5: 3, -0.5; 3, -1 */
+    {"ocp-mxfp4", {"all: block amax <- negative"}, {125, 125}, {0xE7, 0xE7}},      /* of 1: 24 and 12 saturate, -4 */
+    {"ocp-mxfp4", {"all: block amax <- plus 2"}, {128, 127}, {0x95, 0xA5}},        /* of 8 and 5: 3, -0.5; 3, -1 */
+    {"ocp-mxfp4", {"all: input <- transposed"}, {127, 0}, {0x57, 0x00}},           /* 6, 3, -1, -1 in row 0; row 1 zeros */
+    {"ocp-mxfp4", {"all: input <- pitch 1"}, {127, 126}, {0xA7, 0x0C}},            /* row 1: -1, zeros, 3 */
+    {"ocp-mxfp4", {"all: rotation <- unfinished 2"}, {127, 126}, {0x96, 0xB6}},    /* each over sqrt 2 alone */
+    {"ocp-mxfp4", {"all: block amax <- with next -32"}, {127, 127}, {0xA7, 0xA5}}, /* nothing before row 0, which is before row 1 */
+    {"ocp-mxfp4", {"all: block amax <- with block -1"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: block amax <- running in 4"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: block amax <- strided"}, {127, 126}, {0xA7, 0xC7}},     /* of one block a row that is the block */
+    {"ocp-mxfp4", {"all: block amax <- average 0.5"}, {127, 127}, {0xA7, 0xA5}}, /* 3 + 1.5 */
+    {"ocp-mxfp4", {"all: rotation <- unnormalised 2", "all: block amax <- before rotation"}, {127, 126}, {0x76, 0x76}},
+    {"ocp-mxfp4", {"all: scale rounding <- log2 of amax rounded"}, {128, 127}, {0x95, 0xA5}}, /* 2.58 and 1.58 */
+    {"ocp-mxfp4", {"all: scale rounding <- or of exponents"}, {253, 253}, {0x80, 0x80}},      /* 129 or 127, 128 or 127: 255 */
+    {"nvfp4-plain",
+     {"all: scale rounding <- format ue5m3"},
+     {0xBE, 0xB6},
+     {0xF7, 0xF7}}, /* 448 and 224 with a bias of 15; as E4M3 1.75 and 0.875 */
+    {"nvfp4-plain", {"all: scale rounding <- flush first"}, {0x7E, 0x76}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: scale rounding <- bfloat16"}, {0x7E, 0x76}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"rows=1: scale store <- keep from 99"}, {127, 99}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- order -1"}, {127, 126}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"order=1: scale store <- plus 1"}, {127, 127}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- zero to zero"}, {0, 0}, {0x80, 0x80}},
+    {"nvfp4-plain", {"all: scale rounding <- value 0", "rows=1: divisor <- zero to +0"}, {0, 0}, {0xF7, 0x00}}, /* 6 / 0 */
+    {"ocp-mxfp4", {"all: divisor <- block over 2"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- repeated"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- lanes alike in 1"}, {127, 126}, {0xE7, 0xE7}}, /* -1 by 2^-2 */
+    {"ocp-mxfp4", {"all: divisor <- lanes from"}, {127, 126}, {0xE7, 0xE7}},
+    {"ocp-mxfp4", {"all: divisor <- lanes to"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"elements=1: divisor <- plus 1"}, {127, 126}, {0x97, 0xA7}},
+    {"ocp-mxfp4", {"all: layout <- scales transposed"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: layout <- codes transposed in 2"}, {127, 126}, {0x77, 0xCA}},
     {"ocp-mxfp4", {"all: scale rounding <- row 1"}, {126, 126}, {0xC7, 0xC7}},
     {"ocp-mxfp4", {"all: scale rounding <- value 128"}, {128, 128}, {0x95, 0x93}},
     {"ocp-mxfp4", {"all: scale rounding <- plus 1", "all: scale rounding <- row 1"}, {127, 127}, {0xA7, 0xA5}}, /* in this order */

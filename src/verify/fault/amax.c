@@ -13,6 +13,54 @@ float mxi_grid_largest(const amax_grid *g, size_t d0, size_t d1, size_t a0, size
   return m;
 }
 
+/* The larger of m and the finite magnitudes of x[first, end). */
+static float with_finite(float m, const float *x, size_t first, size_t end) {
+  for (size_t i = first; i < end; i++)
+    if (isfinite(x[i])) m = fmaxf(m, fabsf(x[i]));
+  return m;
+}
+
+/* With the n elements behind each row of the block in memory, or before it if n is negative. */
+static float with_next(const fault_run *r, size_t d, size_t a, ptrdiff_t n, float before) {
+  const size_t all = r->rows * r->cols;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++) {
+    const size_t start = row * r->cols + a * r->block_cols;
+    size_t end = (a + 1) * r->block_cols < r->cols ? (a + 1) * r->block_cols : r->cols;
+    end += row * r->cols;
+    const size_t by = (size_t)(n < 0 ? -n : n);
+    before =
+        n < 0 ? with_finite(before, r->x, start > by ? start - by : 0, start) : with_finite(before, r->x, end, end + by < all ? end + by : all);
+  }
+  return before;
+}
+
+/* Over the elements a, a + n, a + 2 n, ... of the block's rows, n the number of blocks in a row. */
+static float strided(const fault_run *r, size_t d, size_t a) {
+  float m = 0;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t i = 0; i < r->block_cols && a + i * r->across < r->cols; i++) {
+      const size_t at = row * r->cols + a + i * r->across;
+      m = with_finite(m, r->x, at, at + 1);
+    }
+  return m;
+}
+
+static float before_rotation(const fault_run *r, size_t d, size_t a) {
+  const size_t first = a * r->block_cols, end = first + r->block_cols < r->cols ? first + r->block_cols : r->cols;
+  float m = 0;
+  for (size_t row = d * r->block_rows; r->straight && row < r->rows && row < (d + 1) * r->block_rows; row++)
+    m = with_finite(m, r->straight, row * r->cols + first, row * r->cols + end);
+  return r->straight ? m : r->stats[d * r->across + a].amax_finite;
+}
+
+/* c times the average of the row above and the rest of the own maximum, from the first row on. */
+static float averaged(const fault_run *r, size_t d, size_t a, double c) {
+  const float kept = (float)c, added = (float)(1 - c);
+  float m = r->stats[a].amax_finite;
+  for (size_t i = 1; i <= d; i++) m = kept * m + added * r->stats[i * r->across + a].amax_finite;
+  return m;
+}
+
 static int falling(const void *a, const void *b) {
   const float x = *(const float *)a, y = *(const float *)b;
   return (x < y) - (x > y);
@@ -98,6 +146,20 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return mxi_grid_largest(&grid, d, d + 1, 0, r->across);
   case MX_FAULT_AMAX_RUNNING:
     return mxi_grid_largest(&grid, d, d + 1, 0, a + 1);
+  case MX_FAULT_AMAX_RUNNING_IN:
+    return mxi_grid_largest(&grid, d, d + 1, a / n * n, a + 1);
+  case MX_FAULT_AMAX_NEXT:
+    return with_next(r, d, a, (ptrdiff_t)k, before);
+  case MX_FAULT_AMAX_WITH_BLOCK: {
+    const size_t blocks = r->down * r->across, to = d * r->across + a + (size_t)(ptrdiff_t)k; /* wraps to one beyond the end */
+    return to < blocks ? fmaxf(before, r->stats[to].amax_finite) : before;
+  }
+  case MX_FAULT_AMAX_STRIDED:
+    return strided(r, d, a);
+  case MX_FAULT_AMAX_STRAIGHT:
+    return before_rotation(r, d, a);
+  case MX_FAULT_AMAX_AVERAGE:
+    return averaged(r, d, a, k);
   case MX_FAULT_AMAX_BLOCK: /* at an end of the row: the block itself */
     return to_block >= 0 && (size_t)to_block < r->across ? mxi_grid_amax(&grid, d, (size_t)to_block) : before;
   case MX_FAULT_AMAX_ROW:

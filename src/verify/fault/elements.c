@@ -63,6 +63,8 @@ static int is_subnormal(const mx_plan *p, uint32_t code) {
   return f->kind == MX_KIND_FLOAT && code & ((1u << f->man_bits) - 1) && !(code >> f->man_bits & ((1u << f->exp_bits) - 1));
 }
 
+static int is_zero(const mx_plan *p, uint32_t code) { return mx_decode(p->scale, code) == 0; }
+
 /* A quotient without end is one that no format holds, one that is no number is +0. */
 static double limited(double y) { return isnan(y) ? 0 : isinf(y) ? copysign(1e300, y) : y; }
 
@@ -82,6 +84,10 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
     if (f->op == MX_FAULT_DIVISOR_AS_NUMBER && !isfinite(sf)) sf = mx_format_max(as);
     return (double)(x / ((float)sf * t));
   }
+  case MX_FAULT_DIVISOR_TO_ZERO:
+    return is_zero(p, s->code) ? copysign(0, (double)x) : mxi_scaled_value(p, s, x);
+  case MX_FAULT_DIVISOR_TO_PLUS_ZERO:
+    return is_zero(p, s->code) ? 0 : mxi_scaled_value(p, s, x);
   case MX_FAULT_DIVISOR_FLUSH:
     return is_subnormal(p, s->code) ? (double)(x / 0.0f) : mxi_scaled_value(p, s, x);
   case MX_FAULT_DIVISOR_HALF:
@@ -117,8 +123,32 @@ static double divided(const fault_run *r, const fault_block *b, float x) {
   return isfinite(x) ? limited(quotient(r, b, x)) : (double)x;
 }
 
-/* The code that a fault of the divisor divides by, where it takes another one. Returns 0 for a fault that says how to divide. */
-static int other_code(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t *code) {
+/* Does the maximum of lane i hold the element of lane j? */
+static int lanes_meet(const mx_fault *f, size_t i, size_t j) {
+  if (f->op == MX_FAULT_DIVISOR_LANES_FROM) return j >= i;
+  if (f->op == MX_FAULT_DIVISOR_LANES_TO) return j <= i;
+  return !((i ^ j) & (size_t)(ptrdiff_t)f->number);
+}
+
+/* The code of the scale of the elements that lane (row, col) knows the maximum of. */
+static uint32_t code_of_lanes(const fault_run *r, const mx_fault *f, size_t row, size_t col, uint32_t otherwise) {
+  const size_t d = row / r->block_rows, a = col / r->block_cols, at = row % r->block_rows * r->block_cols + col % r->block_cols;
+  mx_block_stats st = r->stats[d * r->across + a];
+  uint32_t code;
+  if (st.has_nan || st.has_inf) return otherwise;
+  st.amax = st.amax_finite = 0;
+  for (size_t i = 0; i < r->block_rows * r->block_cols; i++) {
+    const size_t y = d * r->block_rows + i / r->block_cols, x = a * r->block_cols + i % r->block_cols;
+    if (y < r->rows && x < r->cols && lanes_meet(f, at, i)) mx_block_stats_add(&st, r->x[y * r->cols + x]);
+  }
+  st.amax = st.amax_finite;
+  return mxi_block_scale_code(&code, &r->plan, &st, 0, d * r->across + a) ? otherwise : code;
+}
+
+/* The code that a fault of the divisor divides element (row, col) of block (d, a) by, where it takes another one. Returns 0 for a fault that says how to
+ * divide. */
+static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t col, uint32_t *code) {
+  const size_t d = row / r->block_rows, a = col / r->block_cols, k = d * r->across + a, by = (size_t)(ptrdiff_t)f->number;
   switch (f->op) {
   case MX_FAULT_DIVISOR_ROW:
   case MX_FAULT_DIVISOR_ROW_XOR:
@@ -127,6 +157,20 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t d, size_t a,
   case MX_FAULT_DIVISOR_BLOCK:
   case MX_FAULT_DIVISOR_BLOCK_XOR:
     if (mxi_fault_other(f, a, r->across) != a) *code = r->used[d * r->across + mxi_fault_other(f, a, r->across)];
+    return 1;
+  case MX_FAULT_DIVISOR_ORDER: /* a negative number wraps to one beyond the end */
+    *code = k + by < r->down * r->across ? r->used[k + by] : (uint32_t)mx_encode(r->plan.scale, 1, &(mx_encoding){0}, 0);
+    return 1;
+  case MX_FAULT_DIVISOR_OVER:
+    *code = r->used[d * r->across + a / (f->number >= 1 ? by : 1)];
+    return 1;
+  case MX_FAULT_DIVISOR_REPEATED:
+    *code = r->used[d * r->across + col % r->across];
+    return 1;
+  case MX_FAULT_DIVISOR_LANES:
+  case MX_FAULT_DIVISOR_LANES_FROM:
+  case MX_FAULT_DIVISOR_LANES_TO:
+    *code = code_of_lanes(r, f, row, col, *code);
     return 1;
   case MX_FAULT_DIVISOR_PLUS:
     *code = mxi_fault_code_of(r->plan.scale, (double)*code + f->number);
@@ -139,13 +183,35 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t d, size_t a,
   }
 }
 
-void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {
-  const size_t k = d * r->across + a;
-  *b = (fault_block){.d = d, .a = a, .sign_of_largest = 1};
+/* Has each element of a block a divisor of its own? */
+static int is_apart(const fault_run *r, const mx_fault *f) {
+  const int op = f->op, of_lanes = op == MX_FAULT_DIVISOR_LANES || op == MX_FAULT_DIVISOR_LANES_FROM || op == MX_FAULT_DIVISOR_LANES_TO;
+  return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || mxi_region_of_elements(&f->region) ||
+         (f->region.of == MX_REGION_ROWS && r->block_rows > 1);
+}
+
+/* The divisor of an element, from the code that its block has. */
+static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col) {
+  uint32_t code = b->given;
+  b->divisor = NULL;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    const int stage = mx_fault_row_at(f->op)->stage;
-    if (stage == MX_STAGE_DIVISOR && mxi_fault_block_in(r, &f->region, d, a) && !other_code(r, f, d, a, &code)) b->divisor = f;
+    if (mx_fault_row_at(f->op)->stage == MX_STAGE_DIVISOR && mxi_fault_element_in(r, &f->region, row, col) &&
+        !other_code(r, f, row, col, &code))
+      b->divisor = f;
+  }
+  if (b->has_rule && b->rule.code == code)
+    b->scale = b->rule;
+  else
+    mxi_block_scale_given(&b->scale, &r->plan, code);
+}
+
+void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {
+  const size_t k = d * r->across + a;
+  *b = (fault_block){.d = d, .a = a, .given = code, .sign_of_largest = 1};
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    b->apart |= mx_fault_row_at(f->op)->stage == MX_STAGE_DIVISOR && is_apart(r, f);
     if (f->op == MX_FAULT_CODE_SIGN_OF_LARGEST) {
       float most = 0;
       for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
@@ -154,7 +220,16 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
       b->sign_of_largest = copysignf(1, most);
     }
   }
-  if (mxi_block_scale_find(&b->scale, &r->plan, &r->stats[k], 0, k) || b->scale.code != code) mxi_block_scale_given(&b->scale, &r->plan, code);
+  b->has_rule = !mxi_block_scale_find(&b->rule, &r->plan, &r->stats[k], 0, k);
+  divide_by(b, r, d * r->block_rows, a * r->block_cols);
+}
+
+/* The block with the divisor of one of its elements. */
+static const fault_block *at_element(fault_block *own, const fault_block *b, const fault_run *r, size_t row, size_t col) {
+  if (!b->apart) return b;
+  *own = *b;
+  divide_by(own, r, row, col);
+  return own;
 }
 
 /* ---- the code */
@@ -261,11 +336,15 @@ int mxi_fault_exchanges(int op) {
 }
 
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code) {
+  fault_block own;
+  b = at_element(&own, b, r, row, col);
   return stored(r, b, f, divided(r, b, clamped(r, row, col)), code);
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
   const float x = clamped(r, row, col);
+  fault_block own;
+  b = at_element(&own, b, r, row, col);
   const double y = divided(r, b, x);
   uint32_t code = rounded(r, b, fault_at(r, MX_STAGE_ELEMENT, row, col), x, y, (uint64_t)row * r->cols + col);
   for (size_t i = 0; i < r->n_faults; i++) {

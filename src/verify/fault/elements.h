@@ -6,9 +6,12 @@
 
 typedef struct fault_block {
   size_t d, a;
-  mx_block_scale scale;
-  const mx_fault *divisor; /* of this block, or NULL */
-  float sign_of_largest;   /* 1 or -1 */
+  mx_block_scale scale, rule; /* of the code that the elements have; of the rule */
+  int has_rule;               /* the spec refuses no element of the block */
+  uint32_t given;             /* the code before the faults of the divisor */
+  const mx_fault *divisor;    /* of this block, or NULL */
+  int apart;                  /* elements of the block have divisors of their own */
+  float sign_of_largest;      /* 1 or -1 */
 } fault_block;
 
 /** Prepares for the elements of block (d, a) under the scale of that code. */

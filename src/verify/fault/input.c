@@ -58,6 +58,18 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
       }
     return MX_OK;
   }
+  if (f->op == MX_FAULT_INPUT_TRANSPOSED || f->op == MX_FAULT_INPUT_PITCH) {
+    const size_t pitch = f->number >= 1 ? (size_t)f->number : 0, n = rows * cols;
+    float *old = malloc((n + 1) * sizeof *old);
+    if (!old) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    memcpy(old, r->x, n * sizeof *old);
+    for (size_t i = 0; i < n; i++) { /* row i / cols of the matrix begins where the kernel thinks it does */
+      const size_t turned = i % rows * cols + i / rows, from = f->op == MX_FAULT_INPUT_PITCH ? i / cols * pitch + i % cols : turned;
+      if (mxi_fault_element_in(r, &f->region, i / cols, i % cols)) r->x[i] = from < n ? old[from] : 0;
+    }
+    free(old);
+    return MX_OK;
+  }
   if (f->op == MX_FAULT_INPUT_COLUMN) {
     const ptrdiff_t by = (ptrdiff_t)f->number, n = (ptrdiff_t)(rows * cols);
     float *old = malloc((rows * cols + 1) * sizeof *old);
@@ -78,9 +90,9 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
 
 enum { MOST_TILE = 128 };
 
-/* Butterflies of n numbers `step` apart, of stride 1, 2, 4, ..., each rounded to binary32. */
-static void butterflies(float *x, size_t step, size_t n) {
-  for (size_t h = 1; h < n; h *= 2)
+/* Butterflies of n numbers `step` apart, of stride 1, 2, 4, ..., below `most`, each rounded to binary32. */
+static void butterflies(float *x, size_t step, size_t n, size_t most) {
+  for (size_t h = 1; h < most; h *= 2)
     for (size_t i = 0; i < n; i++)
       if (!(i & h)) {
         const float a = x[i * step], b = x[(i + h) * step];
@@ -100,7 +112,7 @@ static void rotate_tile(float *x, size_t step, size_t n, int op) {
   float t[MOST_TILE];
   const float root = (float)(1 / sqrt((double)n));
   for (size_t i = 0; i < n; i++) t[i] = x[i * step];
-  butterflies(t, 1, n);
+  butterflies(t, 1, n, op == MX_FAULT_ROTATION_UNFINISHED ? n / 2 : n);
   for (size_t i = 0; i < n; i++) {
     float y = t[op == MX_FAULT_ROTATION_SEQUENCY ? of_sequency(i, n) : i];
     if (op == MX_FAULT_ROTATION_TWICE) y *= 1 / (float)n;
@@ -131,6 +143,12 @@ mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *e
   for (size_t i = 0; i < r->rows * r->cols; i++) {
     r->x[i] = mxi_round_dtype(r->x[i], s->input_dtype);
     if (s->flush == MX_SWITCH_ON && fabsf(r->x[i]) < FLT_MIN) r->x[i] = copysignf(0, r->x[i]);
+  }
+  int rotated = s->had_size != 0;
+  for (size_t k = 0; k < r->n_faults; k++) rotated |= mx_fault_row_at(r->faults[k].op)->stage == MX_STAGE_ROTATION;
+  if (rotated) {
+    if (!(r->straight = malloc((r->rows * r->cols + 1) * sizeof *r->straight))) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
+    memcpy(r->straight, r->x, r->rows * r->cols * sizeof *r->straight);
   }
   if (s->had_size) {
     const mx_status status = mx_hadamard(r->x, r->cols, r->x, r->rows, r->cols, r->cols, s->had_size, s->had_sign, s->had_signs, s->seed);

@@ -14,6 +14,8 @@ int mxi_fault_block_in(const fault_run *r, const mx_region *g, size_t d, size_t 
     return in_numbers(g, a * r->block_cols);
   case MX_REGION_BLOCKS:
     return in_numbers(g, a);
+  case MX_REGION_ORDER:
+    return in_numbers(g, k);
   case MX_REGION_SCALE:
     return in_numbers(g, r->plain[k]);
   case MX_REGION_TAIL:

@@ -142,6 +142,7 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
 
 void mxi_fault_close(fault_run *r) {
   free(r->x);
+  free(r->straight);
   free(r->stats);
   free(r->subnormal);
   free(r->four);
@@ -258,8 +259,11 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
       *code = four_or_six(r, &st, d, a, f->op == MX_FAULT_SCALE_FOURSIX_WORSE, *code);
     }
     return 0;
-  default:
+  default: {
+    const mx_block_stats st = stats_of(r, d, a, &changed);
+    *code = mxi_fault_scale_rounded(r, f, d, a, &st, (changed ? four_of(r, d, a, &st) : r->four[k]) == 1, *code);
     return 0;
+  }
   }
 }
 
@@ -286,6 +290,8 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
     return is_subnormal(r->plan.scale, code) ? 0 : code;
   case MX_FAULT_STORE_KEEP:
     return a ? stored[k - 1] : code; /* blocks are stored from the first on, so that is the last that was not kept */
+  case MX_FAULT_STORE_KEEP_FROM:
+    return a ? stored[k - 1] : mxi_fault_code_of(r->plan.scale, f->number);
   case MX_FAULT_STORE_AMAX_TIMES:
     return mxi_fault_code_of_amax(r, f, d, a, code);
   default:
@@ -409,6 +415,24 @@ static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
   return 1;
 }
 
+/* The scales column by column, read as rows. */
+static void transpose_scales(const fault_run *r, const mx_fault *f, uint32_t *scales) {
+  const size_t n = r->down * r->across;
+  memcpy(r->room.blocks, scales, n * sizeof *scales);
+  for (size_t i = 0; i < n; i++)
+    if (mxi_fault_block_in(r, &f->region, i / r->across, i % r->across)) scales[i] = r->room.blocks[i % r->down * r->across + i / r->down];
+}
+
+/* The codes of each whole tile of n rows and columns with its rows and columns exchanged. */
+static void transpose_codes(const fault_run *r, const mx_fault *f, uint8_t *codes) {
+  const size_t n = f->number >= 1 ? (size_t)f->number : 1, rows = r->rows / n * n, cols = r->cols / n * n;
+  memcpy(r->room.elements, codes, r->rows * r->cols);
+  for (size_t row = 0; row < rows; row++)
+    for (size_t col = 0; col < cols; col++)
+      if (mxi_fault_element_in(r, &f->region, row, col))
+        codes[row * r->cols + col] = r->room.elements[(row / n * n + col % n) * r->cols + col / n * n + row % n];
+}
+
 /* Applies the faults by which blocks hold the contents of another place, or nothing. */
 static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint32_t *stored) {
   const int of_blocks = f->op == MX_FAULT_LAYOUT_BLOCK || f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
@@ -435,7 +459,11 @@ int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_LAYOUT) continue;
-    if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE)
+    if (f->op == MX_FAULT_LAYOUT_SCALES_TRANSPOSED)
+      transpose_scales(r, f, stored);
+    else if (f->op == MX_FAULT_LAYOUT_CODES_TRANSPOSED)
+      transpose_codes(r, f, codes);
+    else if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE)
       misplace(r, f, codes, stored);
     else if (!lay_out(r, f, stored))
       return 0;

@@ -14,6 +14,7 @@ typedef struct fault_run {
   size_t n_faults;
   size_t rows, cols, block_rows, block_cols, down, across;
   float *x;              /* [rows][cols] after input, input.dtype, flush and rotation */
+  float *straight;       /* the same before the rotation; NULL if there is none */
   mx_block_stats *stats; /* of each block of x */
   uint8_t *subnormal;    /* each block: the spec's own scale is subnormal */
   uint8_t *four;         /* each block under select=foursix: 1 if the map to 4 has the smaller error, 2 if the larger one; else 0 */
@@ -86,6 +87,9 @@ mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *e
 /* The code that the low bits of an integer are. The code of the scale of the block's own maximum times the argument. */
 uint32_t mxi_fault_code_of(const mx_format *f, double code);
 uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise);
+/* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
+uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
+                                 uint32_t code);
 /* A maximum that a fault made: between 0 and the largest binary32. */
 float mxi_fault_as_amax(float x);
 /* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax. */

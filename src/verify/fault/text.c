@@ -29,6 +29,7 @@ static const char *const stages[MX_STAGE_COUNT] = {
   X(COLUMNS, "columns", "columns")                                                                                                             \
   X(BLOCKS, "blocks", "blocks")                                                                                                                \
   X(ELEMENTS, "elements", "elements of a block")                                                                                               \
+  X(ORDER, "order", "blocks in memory order")                                                                                                  \
   X(SCALE, "scale", "blocks of scale code")                                                                                                    \
   X(TAIL, "tail", "in the last, short block of a row")                                                                                         \
   X(ZERO, "zero", "in blocks of zeros")                                                                                                        \
@@ -84,9 +85,9 @@ static mx_status read_region(mx_region *out, const char *text, size_t n, mx_erro
   for (int k = 0; k < MX_REGION_COUNT; k++)
     if (strlen(regions[k].name) == name && !strncmp(regions[k].name, copy, name)) out->of = k;
   if (out->of < 0)
-    return mx_fail(err, MX_ERR_ARG,
-                   "fault: region '%s': expected all, rows, columns, blocks, elements, scale, tail, zero, subnormal, negative or positive",
-                   copy);
+    return mx_fail(
+        err, MX_ERR_ARG,
+        "fault: region '%s': expected all, rows, columns, blocks, elements, order, scale, tail, zero, subnormal, negative or positive", copy);
   const char *at = copy + name;
   if (!has_numbers(out->of))
     return *at ? mx_fail(err, MX_ERR_ARG, "fault: region '%s': %s has no numbers", copy, regions[out->of].name) : MX_OK;

@@ -89,14 +89,24 @@ int mxi_fault_base_fits(base *b, const mx_preset *row, const mx_sample *samples,
   return 0;
 }
 
+/* Bits of the narrowest element format that has all the codes. A wider one would leave its upper bits, the sign with them, unused. */
+static unsigned bits_of_codes(const mx_sample *s) {
+  uint8_t all = 0;
+  for (size_t i = 0; i < s->rows * s->cols; i++) all |= s->codes[i];
+  return all >= 64 ? 8 : all >= 16 ? 6 : 4;
+}
+
 size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
+  const unsigned bits = bits_of_codes(&samples[largest]);
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; i < mx_preset_count(); i++) {
       const mx_preset *row = mx_preset_at(i);
       base b;
       if (row->alias_of || (over && strcmp(over, row->name)) || mxi_preset_well_known(row->name) != known) continue;
-      if (!mxi_fault_base_fits(&b, row, samples, n) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
+      if (!mxi_fault_base_fits(&b, row, samples, n) || (!over && mx_elem_format(b.spec.elem)->bits > bits) ||
+          !mxi_fault_base_look_at(&b, &samples[largest], e))
+        continue;
       size_t same = 0;
       while (same < count && out[same].print != b.print) same++;
       if (same == count) out[count++] = b;

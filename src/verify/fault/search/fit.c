@@ -153,6 +153,40 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
   return is_limit && !mxi_block_scale_code(&low, &r->plan, &lo, 0, 0) && !mxi_block_scale_code(&high, &r->plan, &hi, 0, 0) && low == high;
 }
 
+/* ---- signs */
+
+/* Of the elements that are looked at, at most one in so many may have the other sign: kernels lose a sign here and there. */
+enum { SIGNS_LOOKED_AT = 256, OTHER_SIGN_ONE_IN = 16 };
+
+int mxi_signs_allow(const mx_fault *f, const view *v) {
+  const fault_run *r = &v->r;
+  const mx_format *e = r->plan.elem;
+  const uint32_t sign = e->sign_bits ? 1u << (e->bits - 1) : 0;
+  const size_t n = r->rows * r->cols;
+  size_t looked = 0, other = 0;
+  for (size_t i = r->cols; i < n && looked < SIGNS_LOOKED_AT && sign; i++) { /* the first row may be in its place */
+    const size_t row = i / r->cols, col = i % r->cols;
+    const size_t from = f->op == MX_FAULT_INPUT_PITCH ? row * (size_t)f->number + col : i % v->s->rows * r->cols + i / v->s->rows;
+    if (from >= v->s->rows * r->cols || !(v->s->codes[i] & ~sign)) continue;
+    const float x = v->s->x[from / r->cols * v->s->ld + from % r->cols];
+    if (x == 0 || isnan(x)) continue;
+    looked++;
+    other += (signbit(x) != 0) != ((v->s->codes[i] & sign) != 0);
+    if (looked >= OTHER_SIGN_ONE_IN && other * OTHER_SIGN_ONE_IN > looked) return 0;
+  }
+  return looked >= OTHER_SIGN_ONE_IN;
+}
+
+int mxi_fit_pitch(mx_fault *f, double *bits, const view *v) {
+  for (size_t n = 1; n <= 2 * v->r.cols; n++) {
+    f->number = (double)n;
+    if (n == v->r.cols || !mxi_signs_allow(f, v)) continue;
+    *bits = 10;
+    return 1;
+  }
+  return 0;
+}
+
 /* ---- the tensor */
 
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {

@@ -11,6 +11,11 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong);
 /** The same from the codes of the elements, under the stored scales, in the rows of v->sample. */
 int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong);
 
+/** May the elements have been read from elsewhere, as fault f says? Signs of a few rows tell. */
+int mxi_signs_allow(const mx_fault *f, const view *v);
+/** Finds the row pitch under which the signs are those that were seen. */
+int mxi_fit_pitch(mx_fault *f, double *bits, const view *v);
+
 /** Fits a number that takes the place of max|X|, from the stored tensor scale: the plainest that gives it. */
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v);
 /** Fits the tensor scale that the scales of the blocks were computed with, where the stored one is that of the spec. */

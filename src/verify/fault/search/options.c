@@ -63,12 +63,15 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   if (block != cols) add(l, MX_FAULT_INPUT_MEAN, (double)cols);
   EACH(l, MX_FAULT_INPUT_MEAN, 16, 32, 64, 128);
   EACH(l, MX_FAULT_INPUT_COLUMN, 1, -1);
+  add(l, MX_FAULT_INPUT_TRANSPOSED, 0);
+  add(l, MX_FAULT_INPUT_PITCH, 0)->fit = FIT_PITCH;
   for (double n = 16; n <= 128; n *= 2) {
     add(l, MX_FAULT_ROTATION_HADAMARD, n);
     add(l, MX_FAULT_ROTATION_RAW, n);
     add(l, MX_FAULT_ROTATION_SEQUENCY, n);
     add(l, MX_FAULT_ROTATION_TWICE, n);
     add(l, MX_FAULT_ROTATION_DOWN, n);
+    add(l, MX_FAULT_ROTATION_UNFINISHED, n);
   }
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
@@ -80,6 +83,38 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, rows - rows / n, UINT64_MAX));
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_COLUMNS, 0, cols / n - 1));
   }
+}
+
+/* The elements of a block whose number has none of the bits of the mask: lane 0's own where steps of a reduction are missing. */
+static mx_region without(uint32_t area, uint32_t mask) {
+  mx_region g = {.of = MX_REGION_ELEMENTS, .modulus = area};
+  for (uint32_t i = 0; i < area; i++) g.set[i] = !(i & mask);
+  return g;
+}
+
+/* Steps of a butterfly reduction that are missing: one, the last ones, the first ones. */
+static size_t missing_steps(uint32_t out[32], size_t area) {
+  size_t n = 0;
+  for (uint32_t bit = 1; bit < area; bit *= 2) out[n++] = bit;
+  for (uint32_t bit = 4; bit < area; bit *= 2) out[n++] = bit - 1, out[n++] = (uint32_t)area - bit / 2;
+  return n;
+}
+static int steps_in(size_t area) { return area >= 4 && area <= MX_REGION_MOST && !(area & (area - 1)); }
+
+/* Maxima over other elements than the block's, as loops and reductions that end too late, too early or at the wrong place have them. */
+static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
+  EACH(l, MX_FAULT_AMAX_RUNNING_IN, 2, 4, 8, 16);
+  EACH(l, MX_FAULT_AMAX_NEXT, 1, -1, 2, -2);
+  if (cols % width) add(l, MX_FAULT_AMAX_NEXT, (double)(width - cols % width));
+  add(l, MX_FAULT_AMAX_NEXT, (double)width);
+  EACH(l, MX_FAULT_AMAX_WITH_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_AMAX_AVERAGE, 0.9, 0.1, 0.99, 0.95, 0.5);
+  add(l, MX_FAULT_AMAX_WHOLE_ROW, 0);
+  add(l, MX_FAULT_AMAX_STRIDED, 0);
+  add(l, MX_FAULT_AMAX_STRAIGHT, 0);
+  uint32_t steps[32];
+  for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++)
+    add_placed(l, MX_FAULT_AMAX_ONLY, 0, without((uint32_t)area, steps[i]));
 }
 
 static void maxima(list *l, size_t area) {
@@ -114,6 +149,18 @@ static void maxima(list *l, size_t area) {
 static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_SCALE_PLUS, 1, -1, 2, -2);
   add(l, MX_FAULT_SCALE_LOG2, 0);
+  const mx_format *format = mx_scale_format(spec->scale);
+  if (format->kind == MX_KIND_EXP) {
+    add(l, MX_FAULT_SCALE_LOG2_AMAX, 0);
+    add(l, MX_FAULT_SCALE_OR, 0);
+  } else {
+    static const int others[] = {MX_ELEM_E4M3FNUZ, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3};
+    add(l, MX_FAULT_SCALE_BF16, 0);
+    add(l, MX_FAULT_SCALE_F16, 0);
+    add(l, MX_FAULT_SCALE_FLUSH_FIRST, 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+      if (mxi_fault_format(others[i]) != format) add_format(l, MX_FAULT_SCALE_FORMAT, others[i]);
+  }
   add(l, MX_FAULT_SCALE_FLUSH, 0);
   add(l, MX_FAULT_SCALE_DOWN, 0);
   add(l, MX_FAULT_SCALE_UP, 0);
@@ -128,16 +175,27 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
   EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);
   EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
-  EACH(l, MX_FAULT_STORE_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
-  EACH(l, MX_FAULT_STORE_BLOCK_XOR, 1, 2, 4);
+  EACH(l, MX_FAULT_STORE_ROW_XOR, 1, 2, 4, 8, 16, 32, 64, 3, 7, 15, 31);
+  EACH(l, MX_FAULT_STORE_BLOCK_XOR, 1, 2, 4, 3, 7, 15, 8);
   EACH(l, MX_FAULT_STORE_VALUE, 0, 127, 255, 254, 56, 1, 120);
   add(l, MX_FAULT_STORE_FLUSH, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_TAIL});
+  static const double resets[] = {127, 0, 1, 126, 56};
+  for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
+    add_placed(l, MX_FAULT_STORE_KEEP_FROM, resets[i], (mx_region){.of = MX_REGION_ZERO});
+    add_placed(l, MX_FAULT_STORE_KEEP_FROM, resets[i], (mx_region){.of = MX_REGION_SUBNORMAL});
+  }
   add(l, MX_FAULT_STORE_AMAX_TIMES, 0)->fit = FIT_SCALES;
 }
 
-static void divisors(list *l) {
+static void divisors(list *l, size_t area) {
+  uint32_t steps[32];
+  for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++) add(l, MX_FAULT_DIVISOR_LANES, steps[i]);
+  if (area <= MX_REGION_MOST) add(l, MX_FAULT_DIVISOR_LANES_FROM, 0), add(l, MX_FAULT_DIVISOR_LANES_TO, 0);
+  EACH(l, MX_FAULT_DIVISOR_ORDER, -1, 1);
+  EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
+  add(l, MX_FAULT_DIVISOR_REPEATED, 0);
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
   EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
   add(l, MX_FAULT_DIVISOR_ROW_XOR, 1);
@@ -147,10 +205,11 @@ static void divisors(list *l) {
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
     add_format(l, MX_FAULT_DIVISOR_AS, read[i]), add_format(l, MX_FAULT_DIVISOR_AS_NUMBER, read[i]);
-  static const int plain[] = {MX_FAULT_DIVISOR_FLUSH,           MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,
-                              MX_FAULT_DIVISOR_RCP_F16,         MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,
-                              MX_FAULT_DIVISOR_UNROUNDED_TIMES, MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE,
-                              MX_FAULT_DIVISOR_TENSOR_INVERTED, MX_FAULT_DIVISOR_ONE};
+  static const int plain[] = {MX_FAULT_DIVISOR_TO_ZERO,   MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,
+                              MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,     MX_FAULT_DIVISOR_RCP_F16,
+                              MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
+                              MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE, MX_FAULT_DIVISOR_TENSOR_INVERTED,
+                              MX_FAULT_DIVISOR_ONE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (double n = 3; n <= 16; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
 }
@@ -179,7 +238,9 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_CODE_VALUE, 0);
 }
 
-static void layouts(list *l) {
+static void layouts(list *l, size_t rows, size_t cols) {
+  add(l, MX_FAULT_LAYOUT_SCALES_TRANSPOSED, 0);
+  for (size_t n = 2; n <= 128 && n <= rows && n <= cols; n *= 2) add(l, MX_FAULT_LAYOUT_CODES_TRANSPOSED, (double)n);
   for (double n = 1; n <= 256; n *= 2) add(l, MX_FAULT_LAYOUT_ROW, -n), add(l, MX_FAULT_LAYOUT_ROW, n), add(l, MX_FAULT_LAYOUT_CODES_ROW, -n);
   EACH(l, MX_FAULT_LAYOUT_BLOCK, -1, 1);
   EACH(l, MX_FAULT_LAYOUT_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
@@ -198,9 +259,10 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
   early(&l, block_cols, rows, cols);
   maxima(&l, block_rows * block_cols);
+  maxima_elsewhere(&l, block_cols, block_rows * block_cols, cols);
   scales(&l, spec);
-  divisors(&l);
+  divisors(&l, block_rows * block_cols);
   elements(&l, spec);
-  layouts(&l);
+  layouts(&l, rows, cols);
   return l.n;
 }

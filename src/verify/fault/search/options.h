@@ -4,7 +4,7 @@
 
 #include "mxgold/fault.h"
 
-typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR } fit_by;
+typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH } fit_by;
 
 typedef struct option {
   mx_fault fault;

@@ -283,7 +283,7 @@ static void explain_scales_places(hunt *h, const base *b) {
     for (size_t i = 0; i < n && state && !effort_over(h->e); i++) {
       const mx_fault *f = &o[i].fault;
       uint64_t fails = 0, needs = 0;
-      if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE) continue;
+      if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE && f->op != MX_FAULT_LAYOUT_SCALES_TRANSPOSED) continue;
       effort_spend(h->e, SCALE_WORTH * blocks);
       memcpy(v->trial_scales, v->scales, blocks * sizeof *v->trial_scales);
       mxi_fault_set(&v->r, f, 1);
@@ -400,6 +400,7 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
     if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
     if (o[i].fit == FIT_CODES && !mxi_fit_codes(&f, &bits, plain, 1)) continue;
+    if (o[i].fit == FIT_PITCH ? !mxi_fit_pitch(&f, &bits, plain) : f.op == MX_FAULT_INPUT_TRANSPOSED && !mxi_signs_allow(&f, plain)) continue;
     if (o[i].fit == FIT_SCALES && plain->r.plan.has_tensor_scale) {
       if (!mxi_fit_tensor(&f, &bits, plain)) continue;
     } else if (o[i].fit == FIT_SCALES) {

@@ -50,6 +50,8 @@ static uint64_t number_of(const cells *c, int of, cell at) {
     return at.col;
   case MX_REGION_BLOCKS:
     return at.a;
+  case MX_REGION_ORDER:
+    return at.d * r->across + at.a;
   case MX_REGION_ELEMENTS:
     return at.row % r->block_rows * r->block_cols + at.col % r->block_cols;
   default:
@@ -66,6 +68,8 @@ static uint64_t extent_of(const cells *c, int of) {
     return r->cols;
   case MX_REGION_BLOCKS:
     return r->across;
+  case MX_REGION_ORDER:
+    return r->down * r->across;
   case MX_REGION_ELEMENTS:
     return r->block_rows * r->block_cols;
   default:
@@ -132,7 +136,7 @@ static double set_cost(const mx_region *g) {
 
 int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const uint8_t *state, int elements) {
   static const int predicates[] = {MX_REGION_ZERO, MX_REGION_TAIL, MX_REGION_SUBNORMAL, MX_REGION_NEGATIVE, MX_REGION_POSITIVE};
-  static const int counted[] = {MX_REGION_ROWS, MX_REGION_BLOCKS, MX_REGION_ELEMENTS, MX_REGION_COLUMNS, MX_REGION_SCALE};
+  static const int counted[] = {MX_REGION_ROWS, MX_REGION_BLOCKS, MX_REGION_ELEMENTS, MX_REGION_COLUMNS, MX_REGION_ORDER, MX_REGION_SCALE};
   const cells c = {v, state, elements};
   const size_t all = n_cells(&c);
   uint64_t needs = 0, spoiled = 0;

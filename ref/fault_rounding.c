@@ -1,0 +1,56 @@
+/* Makes the code of a scale by the roundings of SPEC 9 that no key names. */
+#include "fault_run.h"
+
+/* The number that the rule rounds, as a binary32; 0 where it rounds none. */
+static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second) {
+  ref_plan wide = r->plan;
+  mx_spec spec = *r->plan.spec;
+  ref_scale out[2];
+  const ref_block block = ref_load(r, d, a);
+  spec.scale_round = MX_SCALE_ROUND_RNE;
+  spec.scale_min = 0;
+  spec.scale_min_byte = spec.scale_max_byte = 0;
+  spec.scale_zero = MX_SCALE_ZERO_ZERO;
+  spec.scale_allzero = MX_SCALE_ALLZERO_ZERO;
+  wide.spec = &spec;
+  wide.scale = ref_scale_format(MX_SCALE_FP32);
+  if (num_is_zero(amax) || !ref_block_scales_from(out, &wide, &block, amax)) return num_zero(0);
+  const num v = ref_value(wide.scale, out[second].code);
+  return v.kind == NUM_FINITE && !v.sign ? v : num_zero(0);
+}
+
+static uint64_t nearest(const mx_format *f, num v) {
+  const ref_how how = {0};
+  return ref_code(f, v, &how, 0);
+}
+
+static uint64_t of_exponent(const ref_run *r, int e) {
+  const int code = e + r->plan.scale->bias, most = (int)r->plan.scale->max_code;
+  return (uint64_t)(code < 0 ? 0 : code > most ? most : code);
+}
+
+static uint64_t or_of_exponents(const ref_run *r, size_t d, size_t a) {
+  const ref_block block = ref_load(r, d, a);
+  uint32_t fields = 0;
+  for (size_t i = 0; i < block.n; i++) fields |= num_bits32(block.x[i]) << 1 >> 24;
+  return of_exponent(r, (int)fields - 127 - ref_format_largest(r->plan.elem).exp);
+}
+
+/* The integer nearest to log2(x), from 2^(n - 1/2) on n. */
+static int log2_nearest(num x) {
+  const num square = num_ratio((num[]){x, x}, 2, NULL, 0);
+  return (square.exp + 1 + 4096) / 2 - 2048;
+}
+
+uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int second, uint64_t code) {
+  const mx_format *scale = r->plan.scale;
+  const int powers = scale->kind == MX_KIND_EXP && !scale->man_bits;
+  if (IS(f, "or of exponents")) return powers ? or_of_exponents(r, d, a) : code;
+  if (IS(f, "log2 of amax rounded"))
+    return powers && !num_is_zero(amax) ? of_exponent(r, log2_nearest(amax) - ref_format_largest(r->plan.elem).exp) : code;
+  const num v = number_of(r, d, a, amax, second);
+  if (num_is_zero(v)) return code;
+  if (IS(f, "flush first")) return scale->kind == MX_KIND_FLOAT && v.exp < 1 - scale->bias ? 0 : code;
+  if (IS(f, "format")) return nearest(f->format, v) & ((UINT64_C(1) << scale->bits) - 1);
+  return nearest(scale, num_round(v, IS(f, "bfloat16") ? NUM_BF16 : NUM_F16));
+}

@@ -1,0 +1,79 @@
+/* Makes the code of a scale by a rounding that no key of a spec names. */
+#include <math.h>
+#include <string.h>
+
+#include "verify/fault/run.h"
+
+/* The number that the rule rounds to a scale, rounded to binary32; 0 for one that is rounded to no scale. */
+static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_4, size_t k) {
+  mx_plan p = r->plan;
+  uint32_t bits;
+  float v;
+  p.scale = mx_scale_format(MX_SCALE_FP32);
+  p.scale_values = NULL;
+  p.spec.scale_round = MX_SCALE_ROUND_RNE;
+  p.spec.scale_min = 0;
+  p.spec.scale_min_byte = p.spec.scale_max_byte = 0;
+  p.spec.scale_zero = MX_SCALE_ZERO_ZERO;
+  p.spec.scale_allzero = MX_SCALE_ALLZERO_ZERO;
+  p.scale_encode = mx_scale_encoding(&p.spec);
+  if (st->amax_finite == 0 || mxi_block_scale_code(&bits, &p, st, map_to_4, k)) return 0;
+  memcpy(&v, &bits, sizeof v);
+  return isfinite(v) && v > 0 ? v : 0;
+}
+
+static uint32_t nearest(const mx_format *f, float v) { return (uint32_t)mx_encode(f, (double)v, &(mx_encoding){0}, 0); }
+
+/* A code of a power of two whose exponent may lie outside the format. */
+static uint32_t exponent_code(const fault_run *r, int e) {
+  return (uint32_t)fmin(fmax(e + r->plan.scale->bias, 0), (double)r->plan.scale->max_code);
+}
+
+/* The field of the exponent in binary32. */
+static int field_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (int)(bits >> 23 & 255);
+}
+
+static uint32_t or_of_exponents(const fault_run *r, size_t d, size_t a) {
+  int all = 0;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) all |= field_of(r->x[row * r->cols + col]);
+  return exponent_code(r, all - 127 - r->plan.emax);
+}
+
+/* floor(log2(x) + 1/2): m 2^e with m^2 of at least 2 goes up. Squares of binary32 are exact in binary64. */
+static int log2_rounded(float x) {
+  const int e = ilogb((double)x);
+  const double m = ldexp((double)x, -e);
+  return e + (m * m >= 2);
+}
+
+uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
+                                 uint32_t code) {
+  const mx_format *scale = r->plan.scale;
+  const int powers = scale->kind == MX_KIND_EXP && !scale->man_bits;
+  float v;
+  if (st->has_nan || st->has_inf) return code;
+  switch (f->op) {
+  case MX_FAULT_SCALE_OR:
+    return powers ? or_of_exponents(r, d, a) : code;
+  case MX_FAULT_SCALE_LOG2_AMAX:
+    return powers && st->amax_finite > 0 ? exponent_code(r, log2_rounded(st->amax_finite) - r->plan.emax) : code;
+  case MX_FAULT_SCALE_BF16:
+    v = number_of(r, st, map_to_4, d * r->across + a);
+    return v > 0 ? nearest(scale, mxi_round_dtype(v, MX_INPUT_DTYPE_BFLOAT16)) : code;
+  case MX_FAULT_SCALE_F16:
+    v = number_of(r, st, map_to_4, d * r->across + a);
+    return v > 0 ? nearest(scale, mxi_round_dtype(v, MX_INPUT_DTYPE_FLOAT16)) : code;
+  case MX_FAULT_SCALE_FORMAT:
+    v = number_of(r, st, map_to_4, d * r->across + a);
+    return v > 0 ? nearest(mxi_fault_format(f->format), v) & (uint32_t)((UINT64_C(1) << scale->bits) - 1) : code;
+  case MX_FAULT_SCALE_FLUSH_FIRST:
+    v = number_of(r, st, map_to_4, d * r->across + a);
+    return v > 0 && scale->kind == MX_KIND_FLOAT && (double)v < ldexp(1, 1 - scale->bias) ? 0 : code;
+  default:
+    return code;
+  }
+}
