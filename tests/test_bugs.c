@@ -33,6 +33,25 @@ START_TEST(no_bug) {
 }
 END_TEST
 
+static int is_listed(const char *name) {
+  for (size_t i = 0; mx_bug_name_at(i); i++)
+    if (!strcmp(mx_bug_name_at(i), name)) return 1;
+  return 0;
+}
+
+/* Names of each table: of codes and scales, of twists of a block and of the tensor, of the input, of faults, of readings. */
+START_TEST(names_are_listed) {
+  static const char *const names[] = {"sign lost",       "two's complement",      "amax without abs", "another tensor maximum",
+                                      "no saturation",   "input cut to bfloat16", "stale scale",      "input negated",
+                                      MX_BUG_TRANSPOSED, MX_BUG_ROW_TENSORS};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) ck_assert_msg(is_listed(names[i]), "%s", names[i]);
+  ck_assert(!is_listed("sign lots") && !is_listed(""));
+  size_t n = 0;
+  while (mx_bug_name_at(n)) n++;
+  ck_assert(n > MX_FAULT_COUNT && !mx_bug_name_at(n + 1000));
+}
+END_TEST
+
 START_TEST(every_bug) {
   int n = 0, good = 0;
   double slowest = 0;
@@ -56,6 +75,7 @@ START_TEST(every_bug) {
       slowest = took > slowest ? took : slowest;
       const int ok = broken_is_named(&id, bug);
       good += ok;
+      ck_assert_msg(!id.bug.name || is_listed(id.bug.name), "%s is no name of mx_bug_name_at()", id.bug.name);
       snprintf(over + strlen(over), sizeof over - strlen(over), "%s%s", *over ? ", " : "", broken_preset(*base));
       if (!ok || !*as) snprintf(as, sizeof as, "%s%s", ok ? "" : "NOT NAMED: ", id.bug.name ? id.bug.name : id.exact ? "a spec" : "none");
       if (!ok || one)
@@ -112,6 +132,7 @@ int main(void) {
   TCase *t = tcase_create("bugs");
   tcase_set_timeout(t, 3600);
   tcase_add_test(t, no_bug);
+  tcase_add_test(t, names_are_listed);
   tcase_add_test(t, every_bug);
   if (!getenv("BUGS_TABLE") && !getenv("BUG")) tcase_add_test(t, no_alarm);
   suite_add_tcase(s, t);

@@ -473,6 +473,25 @@ START_TEST(the_tensor_scale_alone) {
 }
 END_TEST
 
+/* Whoever has no A and B gives the two sides names. */
+START_TEST(sides_have_names) {
+  const mx_diff_options how = {.name_a = "ocp-mxfp4", .name_b = "your kernel"};
+  fixture f;
+  begin(&f, "@te-nvfp4", 64, 128);
+  f.b.tensor_scale = f.a.tensor_scale / 2688;
+  for (size_t i = 0; i < 64 * 64; i++) f.b.codes[i] = 0;
+  for (size_t i = 0; i < 64 * 8; i++) f.b.scales[i] = f.a.scales[(i + 8) % (64 * 8)];
+  ck_assert_int_eq(mx_diff(&found, &f.a, &f.b, &f.s, f.x, f.cols, NULL, NULL, &how, NULL), MX_OK);
+  named(&found, "every code of your kernel is zero");
+  named(&found, "all are zero in your kernel");
+  named(&found, "ocp-mxfp4 stores amax, your kernel stores amax / 2688");
+  named(&found, "your kernel has ocp-mxfp4's scales with ");
+  for (int i = 0; i < found.n_patterns; i++)
+    ck_assert(!strstr(found.patterns[i], " B") && !strstr(found.patterns[i], " A ") && !strstr(found.patterns[i], "A's"));
+  end(&f);
+}
+END_TEST
+
 START_TEST(short_blocks_and_padding) {
   fixture f;
   begin(&f, "elem=e2m1", 32, 75); /* 2 blocks and 11 elements */
@@ -652,6 +671,7 @@ int main(void) {
   tcase_add_test(t, patterns_of_the_input);
   tcase_add_test(t, coincidences_are_not_stated);
   tcase_add_test(t, the_tensor_scale_alone);
+  tcase_add_test(t, sides_have_names);
   tcase_add_test(t, short_blocks_and_padding);
   tcase_add_loop_test(t, counts_are_those_of_a_plain_loop, 0, (int)(sizeof mixes / sizeof mixes[0]));
   tcase_add_loop_test(t, crowds_count_as_one_by_one, 0, 5);

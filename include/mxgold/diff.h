@@ -37,7 +37,8 @@ typedef struct mx_diff_options {
    * if it did; otherwise they are read in place. Called from all threads. May be NULL. */
   int (*read)(void *self, void *room, const void *from, size_t n_bytes);
   void *self;
-  int n_threads; /* 0: OpenMP's default; with input() or list one is used. The result does not depend on it */
+  const char *name_a, *name_b; /* what patterns call A and B; NULL: "A" and "B" */
+  int n_threads;               /* 0: OpenMP's default; with input() or list one is used. The result does not depend on it */
 } mx_diff_options;
 
 /** What differs between A (expected) and B (actual). */

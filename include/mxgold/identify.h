@@ -38,6 +38,12 @@ typedef enum mx_grade {
   MX_GRADE_CONFIRMED /* it also gives every byte of a half of the data that was not used to find it, and chance does not explain that */
 } mx_grade;
 
+/** Names of bugs of which the rule is right, and what it reads is not. */
+#define MX_BUG_TRANSPOSED "transposed"
+#define MX_BUG_ROW_TENSORS "a tensor scale for each row"
+/** Names that mx_bug.name can be, in no order; some stand there several times. NULL past the last. */
+const char *mx_bug_name_at(size_t i);
+
 /** A known bug over a preset: what a kernel does that follows no spec. */
 typedef struct mx_bug {
   const char *name;   /* short and fixed ("amax without abs"); NULL: no known bug */

@@ -197,6 +197,15 @@ static const char *format_name(const void *set, size_t index) {
   return (index -= MX_SCALE_COUNT) < MX_OPERAND_COUNT ? mx_operand_format((int)index)->name : NULL;
 }
 
+/* Does the dtype of codes not say another format? 0 with the error of mxgold._tables.hold_dtype(). */
+static int is_of(const mxp_array *codes, const mx_format *format) {
+  PyObject *tables = PyImport_ImportModule("mxgold._tables");
+  PyObject *done = tables ? PyObject_CallMethod(tables, "hold_dtype", "sss", codes->dtype, format->name, "codes") : NULL;
+  Py_XDECREF(tables);
+  Py_XDECREF(done);
+  return done != NULL;
+}
+
 static PyObject *decode(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keywords) {
   enum { CODES, FORMAT_, THREADS, LIKE_, ALL };
   static const char *const words[] = {"codes", "format", "threads", "like", NULL};
@@ -222,6 +231,7 @@ static PyObject *decode(PyObject *module, PyObject *const *args, Py_ssize_t n_ar
     mxp_raise_dtype("codes", "dtype %s, expected uint%zu for codes of %s", codes.dtype, 8 * width, format->name);
     goto end;
   }
+  if (codes.kind == MXP_CODE && !is_of(&codes, format)) goto end;
   if (format->bits > 16) {
     mxp_raisef(MX_ERR_UNSUPPORTED, "format", "%s has %d bits, expected at most 16", format->name, (int)format->bits);
     goto end;

@@ -1,4 +1,4 @@
-/* Gives the library's tables (presets, formats, layouts, keys, suites, recipes, models) as rows of plain objects. */
+/* Gives the library's tables (presets, formats, layouts, keys, suites, recipes, models, bugs) as rows of plain objects. */
 #include <math.h>
 #include <string.h>
 
@@ -100,6 +100,15 @@ static PyObject *models(PyObject *module, PyObject *unused) {
   return list;
 }
 
+/* bugs() -> names of the known bugs, some of them several times. */
+static PyObject *bugs(PyObject *module, PyObject *unused) {
+  PyObject *list = PyList_New(0);
+  (void)module, (void)unused;
+  for (size_t i = 0; list && mx_bug_name_at(i); i++)
+    if (add(list, PyUnicode_FromString(mx_bug_name_at(i)))) Py_CLEAR(list);
+  return list;
+}
+
 /* How many threads a call with threads=n uses: 1 in a child of fork() whose parent had several. */
 static PyObject *thread_count(PyObject *module, PyObject *from) {
   uint64_t n;
@@ -108,7 +117,8 @@ static PyObject *thread_count(PyObject *module, PyObject *from) {
   return PyLong_FromLong(mx_thread_count((int)n));
 }
 
-PyMethodDef mxp_table_methods[] = {
-    {"presets", presets, METH_NOARGS, NULL}, {"formats", formats, METH_NOARGS, NULL},      {"layouts", layouts, METH_NOARGS, NULL},
-    {"keys", keys, METH_NOARGS, NULL},       {"suites", suites, METH_NOARGS, NULL},        {"recipes", recipes, METH_NOARGS, NULL},
-    {"models", models, METH_NOARGS, NULL},   {"thread_count", thread_count, METH_O, NULL}, {0}};
+PyMethodDef mxp_table_methods[] = {{"presets", presets, METH_NOARGS, NULL},      {"formats", formats, METH_NOARGS, NULL},
+                                   {"layouts", layouts, METH_NOARGS, NULL},      {"keys", keys, METH_NOARGS, NULL},
+                                   {"suites", suites, METH_NOARGS, NULL},        {"recipes", recipes, METH_NOARGS, NULL},
+                                   {"models", models, METH_NOARGS, NULL},        {"bugs", bugs, METH_NOARGS, NULL},
+                                   {"thread_count", thread_count, METH_O, NULL}, {0}};

@@ -31,7 +31,7 @@ from ._linear import LinearResult, linear
 from ._quantized import Quantized, dequantize
 from ._spec import Spec
 from ._spec import make as _make
-from ._tables import Format, Layout, Preset, formats, keys, layouts, models, presets, recipes, suites
+from ._tables import Format, Layout, Preset, bugs, formats, keys, layouts, models, presets, recipes, suites
 
 _core.setup(_numpy.empty, _numpy.dtype, Spec, Quantized, _make, _adapt, _as_like)
 
@@ -65,6 +65,7 @@ __all__ = [
     "Tensors",
     "UnsupportedError",
     "ablate",
+    "bugs",
     "decode",
     "dequantize",
     "diff",

@@ -86,6 +86,11 @@ def _named(error: DtypeError, argument: str) -> DtypeError:
     return named
 
 
+def stated_dtype(value: Any) -> str:
+    """The name of the dtype that an array says it has; "" of what says none."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.")
+
+
 def to_numpy(value: Any, argument: str) -> tuple[np.ndarray[Any, Any], str]:
     """Any array as NumPy's, and the name of its dtype; bfloat16 and float8 as unsigned words."""
     try:

@@ -14,6 +14,7 @@ from ._arguments import shape as lengths
 from ._arrays import as_like, bfloat16, to_numpy
 from ._errors import DtypeError, ShapeError
 from ._spec import NO_CODES, Spec, make
+from ._tables import hold_dtypes
 
 
 class Quantized:
@@ -69,6 +70,7 @@ class Quantized:
         """
         what = make(preset, spec, set, seed)
         choice(dtype, "dtype", ("float32", "float16", "bfloat16"))
+        hold_dtypes(what, codes, scales)
         array, _ = to_numpy(codes, "codes")
         if array.dtype.itemsize != 1 and what["elem"] not in NO_CODES:
             raise DtypeError(f"codes: dtype {array.dtype.name}, expected one byte a code, or packed codes")

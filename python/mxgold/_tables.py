@@ -1,4 +1,4 @@
-"""Gives the library's tables as plain records: presets, formats, layouts, keys, suites, recipes, models."""
+"""Gives the library's tables as plain records: presets, formats, layouts, keys, suites, recipes, models, bugs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
-from ._errors import SpecError
+from ._arrays import stated_dtype
+from ._errors import DtypeError, SpecError
 from ._spec import Spec
+
+# Names of dtypes of ml_dtypes, PyTorch and JAX by the format whose codes they are.
+_DTYPES = {
+    "e2m1": "float4_e2m1fn",
+    "e2m3": "float6_e2m3fn",
+    "e3m2": "float6_e3m2fn",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "e8m0": "float8_e8m0fnu",
+    "bf16": "bfloat16",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e5m2fnuz": "float8_e5m2fnuz",
+}
+
+
+def hold_dtype(dtype: str, format: str, argument: str, packed: bool = False) -> None:
+    """Refuse codes whose dtype says that they are of another format: float8_e5m2 where e4m3 is expected. Bytes and integers are codes of any format.
+
+    packed: two codes may share a byte, as in PyTorch's float4_e2m1fn_x2.
+    """
+    if not dtype.startswith(("float8", "float6", "float4")):
+        return
+    wanted = _DTYPES.get(format)
+    if wanted is None or dtype not in (wanted, f"{wanted}_x2" if packed else wanted):
+        found = DtypeError(f"{argument}: dtype {dtype}, expected {f'{wanted} or ' if wanted else ''}uint8 for codes of {format}")
+        found.argument = argument
+        raise found
+
+
+def hold_dtypes(spec: Spec, codes: Any, scales: Any) -> None:
+    """Refuse arrays whose own dtype says that they are codes or scales of another format than the spec's."""
+    for value, key, name in ((codes, "elem", "codes"), (scales, "scale", "scales")):
+        dtype = stated_dtype(value)
+        if dtype.startswith("float"):
+            hold_dtype(dtype, str(spec[key]), name, packed=name == "codes")
 
 
 @dataclass(frozen=True)
@@ -52,18 +88,7 @@ class Format:
             import ml_dtypes
         except ImportError:
             return None
-        names = {
-            "e2m1": "float4_e2m1fn",
-            "e2m3": "float6_e2m3fn",
-            "e3m2": "float6_e3m2fn",
-            "e4m3": "float8_e4m3fn",
-            "e5m2": "float8_e5m2",
-            "e8m0": "float8_e8m0fnu",
-            "bf16": "bfloat16",
-            "e4m3fnuz": "float8_e4m3fnuz",
-            "e5m2fnuz": "float8_e5m2fnuz",
-        }
-        found = getattr(ml_dtypes, names.get(self.name, ""), None)
+        found = getattr(ml_dtypes, _DTYPES.get(self.name, ""), None)
         return None if found is None else np.dtype(found)
 
     def values(self) -> Any:
@@ -135,6 +160,15 @@ def recipes() -> dict[str, str]:
 def models() -> list[str]:
     """Names of accumulation models and matrix units, for gemm(accum=) and mma(model=)."""
     return list(dict.fromkeys(_core.models()))  # three names are models of the product and of a unit
+
+
+def bugs() -> list[str]:
+    """Names of the known bugs, which Identity.bug["name"] can be and allow= takes.
+
+    >>> "sign lost" in bugs()
+    True
+    """
+    return list(dict.fromkeys(_core.bugs()))
 
 
 def keys() -> dict[str, tuple[str, tuple[str, ...]]]:

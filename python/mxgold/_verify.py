@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,16 +14,35 @@ import numpy as np
 from . import _core, _program
 from ._arguments import flag, integer, number, positive, text
 from ._arrays import to_numpy
-from ._errors import DataError, DtypeError, Error, OutOfTimeError, ShapeError
+from ._errors import DataError, DtypeError, Error, OutOfTimeError, ProgramError, ShapeError
 from ._files import dtype_name, load
 from ._quantized import Quantized
 from ._spec import Spec, make, meaning
+from ._tables import hold_dtypes
 
 Tensor = tuple[str, str, Any]
 
 
 def _threads(n: Any) -> list[str]:
     return ["--threads", str(integer(n, "threads", 0, 1 << 20))]
+
+
+# What the program says of a tensor that stands for an argument, or of the whole file.
+_OF_KERNEL = re.compile(r"^((?:actual|kernel)\.safetensors: )?(?:(?:tensor )?(codes|scales|tensor_scale|micro|x): )?(.*?)(?: as in A)?$")
+
+
+def _of_arguments(error: ProgramError) -> Error:
+    """The program's error, said of the caller's arrays: he knows no files."""
+    found = _OF_KERNEL.match(str(error))
+    if not found or not (found[1] or found[2]):
+        return error
+    name, text = found[2] or "other", found[3]
+    place = re.search(r"in row (\d+), column (\d+)", text)
+    made: Error = DataError(f"{name}: {text}") if place else ShapeError(f"{name}: {text}")
+    made.argument = name
+    if place and isinstance(made, DataError):
+        made.index = int(place[1]), int(place[2])
+    return made
 
 
 def narrow(codes: Any, elements: int) -> Any:
@@ -181,7 +201,7 @@ def diff(
     as bytes or as numbers (layout= says which, where the sizes do not); tensor_scale= as
     it stores it, compared only if it is given. micro=: HiF4's micro-scales, uint8 [scale_rows][scale_cols][3], which count as part of the scale that they
     stand beside; its codes and scales are then one a byte or as quantize() packs them. x: the input, for examples in full; explain: also which rule the kernel
-    follows (needs x). Raises ShapeError, DtypeError, ProgramError (sizes that fit no form).
+    follows (needs x). Raises ShapeError (sizes that fit no form), DtypeError (of another format, too), DataError (what is no code of the format: .index).
 
     >>> import numpy as np, mxgold
     >>> x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32)
@@ -200,6 +220,7 @@ def diff(
         raise Error("diff: expected another Quantized, or codes= and scales=")
     if explain and x is None:
         raise Error("diff: explain needs the input, x=")
+    hold_dtypes(q.spec, codes, scales)
     if layout is not None:
         scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=q.scales.shape[0], kb=q.scales.shape[1])
     if other is None:
@@ -216,12 +237,15 @@ def diff(
             other.save(actual)
         else:
             _core.write_file(actual, tensors, {})
-        words = ["diff", expected, actual, *_threads(threads)]
+        words = ["diff", expected, actual, "--kernel", *_threads(threads)]
         if x is not None:
             _core.write_file(given, [input_tensor(x)], {})
             words += ["--input", given + ":input"]
         words += ["--explain"] * explain + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
-        return _diff_of(_program.run_json(words)[1])
+        try:
+            return _diff_of(_program.run_json(words)[1])
+        except ProgramError as error:
+            raise _of_arguments(error) from None
 
 
 @dataclass(frozen=True)
@@ -401,6 +425,24 @@ def identify(
         if expected:
             name = want.preset or str(want)
             return Identity(True, want.preset, want, f"Your kernel does what {name} does: every byte is the same.", reproduction(want), True, grade="confirmed")
+    return _searched(x, (codes, scales, tensor_scale), micro, dequantized, options, seconds, want, expected)
+
+
+def identify_beside(want: Spec, x: Any, given: tuple[Any, Any, Any], micro: Any, seconds: float, threads: int) -> Identity:
+    """identify() of a kernel that should do what `want` does and does not, said of that."""
+    options = ["--quick", "--seconds", repr(seconds), *_threads(threads)]
+    return _searched(x, given, micro, None, options, seconds, want, False)
+
+
+def expect_words(want: Spec | None) -> list[str]:
+    """Options of `mxgold identify`: the answer is said of this preset where that explains as much."""
+    return ["--expect", want.preset] if want is not None and want.preset else []
+
+
+def _searched(
+    x: Any, given: tuple[Any, Any, Any], micro: Any, dequantized: Any, options: list[str], seconds: float | None, want: Spec | None, expected: bool | None
+) -> Identity:
+    codes, scales, tensor_scale = given
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "kernel.safetensors")
         if dequantized is not None:
@@ -409,12 +451,14 @@ def identify(
             words = ["identify", "--input", path + ":input", "--dequantized", path + ":dequantized"]
         else:
             _core.write_file(path, kernel_tensors(codes, scales, tensor_scale, x), {})
-            words = ["identify", "--output", path]
+            words = ["identify", "--output", path, *expect_words(want)]
         words += options
         try:
             found = judge_micro(identity_of(_program.run_json(words)[1], expected), x, micro)
         except OutOfTimeError as error:
             raise OutOfTimeError(f"seconds: {10 if seconds is None else seconds}: {error}") from None
+        except ProgramError as error:
+            raise _of_arguments(error) from None
     return beside(want, found, x, codes, scales, tensor_scale, micro) if want is not None else found
 
 
@@ -436,6 +480,11 @@ class Judgement:
     regions: tuple[str, ...] = ()
     examples: tuple[dict[str, Any], ...] = ()
     report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        from ._html import judgement_html
+
+        return judgement_html(self)
 
     def __str__(self) -> str:
         return self.verdict
@@ -541,6 +590,11 @@ class Probe:
     verdict: str
     names: tuple[str, ...] = ()
     report: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        from ._html import probe_html
+
+        return probe_html(self)
 
 
 _SIZES = {"block": (1, 4096), "k": (1, 4096), "m": (1, 256), "n": (1, 256)}  # least and most of a tile

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _core
-from ._arguments import text
+from ._arguments import integer, text
 from ._errors import DtypeError
 from ._linear import _texts
 from ._spec import Spec, make
@@ -52,24 +52,37 @@ def _tensor(array: Any, like: Tensor) -> Tensor:
     return torch.from_numpy(array).to(device=like.device, dtype=like.dtype)
 
 
+_MOST_LAYERS = (1 << 20) - 1
+# Seeds are 64 bits without a sign; an integer of a graph and of a tensor has one.
+_WORD = 1 << 64
+
+
+def _signed(value: Any, argument: str) -> int:
+    """A seed as torch can hold it. torch.compile may trace an int that stands for any: no more is asked of it than its range."""
+    if not isinstance(value, int) or value < 0 or value >= _WORD:
+        value = integer(value, argument)
+    return value - _WORD if value >= _WORD >> 1 else value  # type: ignore[no-any-return,unused-ignore]
+
+
 @torch.library.custom_op("mxgold::fake_quantize", mutates_args=())
-def _fake_quantize(x: Tensor, spec: str) -> Tensor:
-    return _tensor(_core.quantize(_array(x), spec=Spec(spec)).dequantize(), x)
+def _fake_quantize(x: Tensor, spec: str, seed: int | None) -> Tensor:
+    how = Spec(spec) if seed is None else Spec(spec, seed=seed % _WORD)
+    return _tensor(_core.quantize(_array(x), spec=how).dequantize(), x)
 
 
 @_fake_quantize.register_fake
-def _(x: Tensor, spec: str) -> Tensor:
+def _(x: Tensor, spec: str, seed: int | None) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[no-untyped-call,unused-ignore]
-def _text_of(preset: str | None, spec: Any, set: Any, seed: int | None) -> str:
+def _text_of(preset: str | None, spec: Any, set: Any) -> str:
     """The spec's text, which torch.compile takes as a constant of the graph: it cannot look into the C module's Spec."""
-    return str(make(preset, spec, set, seed))
+    return str(make(preset, spec, set, None))
 
 
-def _straight_through(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-    return grad, None
+def _straight_through(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    return grad, None, None
 
 
 _fake_quantize.register_autograd(_straight_through)
@@ -90,49 +103,52 @@ def fake_quantize(x: Tensor, preset: str | None = None, *, spec: Any = None, set
     [1.0, 1.0, 1.0, 1.0]
     """
     _numbers(x, "x")
-    return _fake_quantize(x, _text_of(preset, spec, set, seed))  # type: ignore[no-any-return]
+    return _fake_quantize(x, _text_of(preset, spec, set), None if seed is None else _signed(seed, "seed"))  # type: ignore[no-any-return]
 
 
 # options: recipe, preset, gemms, accum, then the texts of set, operands and train, one a line each group; "" for none
-def _call(x: Tensor, w: Tensor, dy: Tensor | None, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> tuple[Any, ...]:
+# step, place: int64 [] and [2], the seed and the layer's number: as tensors, so that no graph of torch.compile holds to their values
+def _call(x: Tensor, w: Tensor, dy: Tensor | None, bias: Tensor | None, options: str, step: Tensor, place: Tensor) -> tuple[Any, ...]:
+    seed, layer = place.tolist()
     words: list[Any] = [part or None for part in options.split("\x1f")]
     recipe, preset, gemms, accum = words[:4]
     given, operands, train = (tuple(text.split("\n")) if text else None for text in words[4:])
-    return _core.linear(_array(x), _array(w), None if dy is None else _array(dy), recipe=recipe, preset=preset, set=given, operands=operands, train=train,
-                        gemms=gemms, accum=accum, bias=None if bias is None else _array(bias), seed=seed, step=int(step.item()), layer=layer)  # fmt: skip
+    arrays = (_array(x), _array(w), None if dy is None else _array(dy))
+    how = {"recipe": recipe, "preset": preset, "set": given, "operands": operands, "train": train, "gemms": gemms, "accum": accum}
+    return _core.linear(*arrays, **how, bias=None if bias is None else _array(bias), seed=seed % _WORD, step=int(step.item()), layer=layer)
 
 
 @torch.library.custom_op("mxgold::linear", mutates_args=())
-def _linear(x: Tensor, w: Tensor, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> Tensor:
-    return _tensor(_call(x, w, None, bias, options, seed, step, layer)[0], x)
+def _linear(x: Tensor, w: Tensor, bias: Tensor | None, options: str, step: Tensor, place: Tensor) -> Tensor:
+    return _tensor(_call(x, w, None, bias, options, step, place)[0], x)
 
 
 @_linear.register_fake
-def _(x: Tensor, w: Tensor, bias: Tensor | None, options: str, seed: int, step: Tensor, layer: int) -> Tensor:
+def _(x: Tensor, w: Tensor, bias: Tensor | None, options: str, step: Tensor, place: Tensor) -> Tensor:
     return x.new_empty((*x.shape[:-1], w.shape[0]))
 
 
 @torch.library.custom_op("mxgold::linear_backward", mutates_args=())
-def _linear_backward(x: Tensor, w: Tensor, dy: Tensor, options: str, seed: int, step: Tensor, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-    _, dx, dw, db, _ = _call(x, w, dy, None, options, seed, step, layer)
+def _linear_backward(x: Tensor, w: Tensor, dy: Tensor, options: str, step: Tensor, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    _, dx, dw, db, _ = _call(x, w, dy, None, options, step, place)
     return _tensor(dx, x), _tensor(dw, w), _tensor(db, w)
 
 
 @_linear_backward.register_fake
-def _(x: Tensor, w: Tensor, dy: Tensor, options: str, seed: int, step: Tensor, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+def _(x: Tensor, w: Tensor, dy: Tensor, options: str, step: Tensor, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(w, memory_format=torch.contiguous_format), w.new_empty(w.shape[0])
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, w, bias, ctx.options, ctx.seed, step, ctx.layer = inputs
+    x, w, bias, ctx.options, step, place = inputs
     ctx.has_bias = bias is not None
-    ctx.save_for_backward(x, w, step)
+    ctx.save_for_backward(x, w, step, place)
 
 
 def _gradients(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    x, w, step = ctx.saved_tensors
-    dx, dw, db = _linear_backward(x, w, grad.contiguous(), ctx.options, ctx.seed, step, ctx.layer)
-    return dx, dw, db if ctx.has_bias else None, None, None, None, None
+    x, w, step, place = ctx.saved_tensors
+    dx, dw, db = _linear_backward(x, w, grad.contiguous(), ctx.options, step, place)
+    return dx, dw, db if ctx.has_bias else None, None, None, None
 
 
 _linear.register_autograd(_gradients, setup_context=_keep)
@@ -152,6 +168,7 @@ class Linear(nn.Linear):
     """
 
     step: Tensor
+    _place: Tensor
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | None = None, preset: str | None = None, set: Any = None,
                  operands: Any = None, train: Any = None, gemms: str | None = None, accum: str | None = None, seed: int = 0, layer: int = 0,
@@ -167,14 +184,33 @@ class Linear(nn.Linear):
                 text(value, name)
         lists = ["\n".join(_texts(value, name) or ()) for name, value in (("set", set), ("operands", operands), ("train", train))]
         self.options = "\x1f".join([recipe or "", preset or "", "" if gemms is None else gemms, accum or "", *lists])
-        self.seed, self.layer = seed, layer
         self.register_buffer("step", torch.zeros((), dtype=torch.int64), persistent=True)
+        place = [_signed(seed, "seed"), integer(layer, "layer", 0, _MOST_LAYERS)]
+        self.register_buffer("_place", torch.tensor(place, dtype=torch.int64), persistent=False)
         one = torch.zeros((1, self.in_features))
-        _call(one, torch.zeros((1, self.in_features)), None, None, self.options, seed, self.step, layer)  # an unknown recipe is told here
+        _call(one, torch.zeros((1, self.in_features)), None, None, self.options, self.step, self._place)  # an unknown recipe is told here
+
+    @property
+    def seed(self) -> int:
+        """What the layer's random words depend on, beside its number and the step. Setting it compiles nothing again."""
+        return int(self._place[0]) % _WORD
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._place[0] = _signed(value, "seed")
+
+    @property
+    def layer(self) -> int:
+        """The number of the layer in its model."""
+        return int(self._place[1])
+
+    @layer.setter
+    def layer(self, value: int) -> None:
+        self._place[1] = integer(value, "layer", 0, _MOST_LAYERS)
 
     def forward(self, input: Tensor) -> Tensor:
         _numbers(input, "input")
-        return _linear(input, self.weight, self.bias, self.options, self.seed, self.step.clone(), self.layer)  # type: ignore[no-any-return]
+        return _linear(input, self.weight, self.bias, self.options, self.step.clone(), self._place.clone())  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {' '.join(part for part in self.options.split(chr(31)) if part) or 'recipe-ocp'}, layer={self.layer}"

@@ -170,6 +170,11 @@ def test_allowed(x):
             testing.assert_matches(ties, *(lambda q: (q.codes, q.scales))(mxgold.quantize(ties, "ocp-mxfp4")), "ocp-mxfp4", allow=allow)
         with pytest.raises(mxgold.Error, match=r"^allow: "):
             testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4"), "ocp-mxfp4", suites=["ties"], allow=allow)
+    unknown = {"allow": ["elem.round=rna", "sign lots"]}
+    for refuse in (lambda: testing.assert_matches(ties, kernel.codes, kernel.scales, "ocp-mxfp4", **unknown), lambda: testing.explain(len, **unknown)):
+        with pytest.raises(mxgold.SpecError, match=r"^allow: 'sign lots' is no known bug .*, nearest: sign lost, ") as caught:
+            refuse()
+        assert caught.value.argument == "allow" and caught.value.nearest[0] == "sign lost"
     fault = "rows%32=31: input <- zero"
     wrong = mxgold._verify.faulty(x, mxgold.Spec("te-nvfp4"), [fault])
     assert not mxgold.diff(mxgold.quantize(x, "te-nvfp4"), wrong).equal
@@ -199,12 +204,71 @@ def test_an_allowed_bug_is_confirmed_over_the_preset():
             q.codes[...] ^= 5
         return q
 
-    right = testing.explain(sign_lost, "ocp-mxfp4", allow="sign lost")
-    assert right.identity.bug["name"] == "sign lost" and right.ok and right.confirmed
-    assert not testing.explain(sign_lost, "ocp-mxfp4").ok
-    wrong = testing.explain(worse_elsewhere, "ocp-mxfp4", allow="sign lost")
+    how = {"preset": "ocp-mxfp4", "suites": ["random"]}
+    right = testing.explain(sign_lost, allow="sign lost", **how)
+    assert (right.identity.bug["name"], right.identity.bug["preset"]) == ("sign lost", "ocp-mxfp4") and right.ok and right.confirmed
+    assert not testing.explain(sign_lost, **how).ok
+    wrong = testing.explain(worse_elsewhere, allow="sign lost", **how)
     assert not wrong.ok and not wrong.confirmed
-    assert not testing.explain(lambda x: mxgold.quantize(np.abs(x), "torchao-rceil"), "ocp-mxfp4", allow="sign lost").ok
+    assert not testing.explain(lambda x: mxgold.quantize(np.abs(x), "torchao-rceil"), allow="sign lost", **how).ok
+
+
+@pytest.mark.parametrize("preset", ["ocp-mxfp4", "te-nvfp4"])
+def test_a_bug_is_said_over_the_preset_that_was_asked_for(preset, x):
+    """Another preset with the same bug gives the same bytes, and fewer of its plain ones differ."""
+    q = mxgold.quantize(x, preset)
+    text = message(lambda: testing.assert_matches(x, q.unpack() & 7, q.scales, preset, q.tensor_scale))
+    assert text.splitlines()[2].startswith(f"Your kernel does what {preset} does, except that it drops the sign of every element.")
+
+
+def test_a_message_speaks_of_the_kernel(x):
+    """A reader of a failed test has no A and B."""
+    q = mxgold.quantize(x, "te-nvfp4")
+    codes = q.unpack() ^ 1
+    text = message(lambda: testing.assert_matches(x, codes, q.scales, "te-nvfp4", q.tensor_scale * 2, seconds=0.2))
+    assert "in te-nvfp4" in text.splitlines()[1] and ": your kernel's is 2^1 times te-nvfp4's" in text.splitlines()[1]
+    assert "expected code  your code" in text and not re.search(r"\b[AB]\b", text)
+    assert repeat(text).stdout.split("\n\n")[0] in text and "in your kernel" in repeat(text).stdout
+    codes[3, 5] = 0x31
+    with pytest.raises(mxgold.DataError, match=r"^codes: 0x31 in row 3, column 5, expected a code of 4 bits, 0 to 15$") as caught:
+        mxgold.diff(q, codes=codes, scales=q.scales)
+    assert caught.value.argument == "codes" and caught.value.index == (3, 5)
+    lines = message(lambda: testing.assert_matches(x, codes, q.scales, "te-nvfp4")).splitlines()
+    assert lines == ["the kernel gave what is no code of te-nvfp4", str(caught.value), "no code was compared"]
+    for wrong, said in (({"codes": q.codes[:3]}, "codes: 384 bytes, expected 8192"), ({"scales": q.scales[:3]}, "scales: 48 values of u8, expected 64 x 16")):
+        with pytest.raises(mxgold.ShapeError) as caught:
+            mxgold.diff(q, **{"codes": q.codes, "scales": q.scales, **wrong})
+        assert str(caught.value) == said and [caught.value.argument] == list(wrong)
+
+
+class Stated:
+    """An array of bytes that says a dtype, as one of ml_dtypes or PyTorch does."""
+
+    def __init__(self, array, dtype):
+        self.__array_interface__, self.array, self.dtype = array.__array_interface__, array, dtype
+
+
+def test_a_dtype_of_another_format(x):
+    """Codes and scales whose own dtype is of another format than the preset's are refused; the format's own and bytes are taken."""
+    q, n = mxgold.quantize(x, "ocp-mxfp8-e4m3"), mxgold.quantize(x, "te-nvfp4")
+    ways = (
+        lambda codes, scales, **how: testing.assert_matches(x, codes, scales, **how),
+        lambda codes, scales, **how: mxgold.diff(mxgold.quantize(x, **how), codes=codes, scales=scales),
+        lambda codes, scales, **how: mxgold.Quantized.of(codes, scales, shape=x.shape, **how),
+        lambda codes, scales, **how: testing.explain(lambda x: (codes, scales), suites=["special"], **how),
+    )
+    cases = (
+        ("codes", Stated(q.codes, "float8_e5m2"), q.scales, "ocp-mxfp8-e4m3", "float8_e4m3fn or uint8 for codes of e4m3"),
+        ("codes", Stated(n.codes, "torch.float4_e2m1fn_x2"), q.scales, "ocp-mxfp8-e4m3", "float8_e4m3fn or uint8 for codes of e4m3"),
+        ("codes", Stated(n.codes, "float8_e4m3fn"), n.scales, "te-nvfp4", "float4_e2m1fn or uint8 for codes of e2m1"),
+        ("scales", n.codes, Stated(n.scales, "torch.float8_e8m0fnu"), "te-nvfp4", "float8_e4m3fn or uint8 for codes of e4m3"),
+    )
+    for argument, codes, scales, preset, wanted in cases:
+        for way in ways:
+            with pytest.raises(mxgold.DtypeError, match=rf"{argument}: dtype \w+, expected {wanted}$"):
+                way(codes, scales, preset=preset)
+    testing.assert_matches(x, Stated(q.codes, "float8_e4m3fn"), Stated(q.scales, "float8_e8m0fnu"), preset="ocp-mxfp8-e4m3")
+    testing.assert_matches(x, Stated(n.codes, "torch.float4_e2m1fn_x2"), Stated(n.scales, "float8_e4m3fn"), preset="te-nvfp4")
 
 
 def test_codes_in_wide_integers(x):
@@ -251,8 +315,8 @@ def test_a_search_without_time(x, monkeypatch):
     def late(*unused, **how):
         raise mxgold._errors.OutOfTimeError("seconds: 0.01: the time ran out")
 
-    monkeypatch.setattr(testing._matches, "identify", late)
-    text = message(lambda: testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.01, allow="no-such-bug"))
+    monkeypatch.setattr(testing._matches, "identify_beside", late)
+    text = message(lambda: testing.assert_matches(x, q.codes ^ 1, q.scales, "ocp-mxfp4", seconds=0.01, allow="sign lost"))
     assert text.splitlines()[2] == "Which rule the kernel follows was not found out: its time, seconds=0.01, ran out before a spec was tried."
     assert repeat(text).returncode == 1
     with pytest.raises(mxgold.Error, match=r"^seconds: 1e-09: "):

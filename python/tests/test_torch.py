@@ -93,10 +93,12 @@ def test_observe(arrays):
 
 def test_opcheck(arrays):
     x, w, _, bias = arrays
-    torch.library.opcheck(torch.ops.mxgold.fake_quantize.default, (x, "te-nvfp4"), test_utils=("test_schema", "test_faketensor"))
+    torch.library.opcheck(torch.ops.mxgold.fake_quantize.default, (x, "te-nvfp4", None), test_utils=("test_schema", "test_faketensor"))
     options = "\x1f".join(["recipe-ocp", "", "", "", "", "", ""])
     torch.library.opcheck(
-        torch.ops.mxgold.linear.default, (x, w, bias, options, 0, torch.zeros((), dtype=torch.int64), 0), test_utils=("test_schema", "test_faketensor")
+        torch.ops.mxgold.linear.default,
+        (x, w, bias, options, torch.zeros((), dtype=torch.int64), torch.zeros(2, dtype=torch.int64)),
+        test_utils=("test_schema", "test_faketensor"),
     )
 
 
@@ -221,6 +223,43 @@ def test_fake_quantize_in_one_graph():
         y = compiled(x, **how)
         y.sum().backward()
         assert torch.equal(y, mt.fake_quantize(rows, **how)) and torch.equal(x.grad, torch.ones_like(x))
+
+
+class Graphs:
+    """A backend of torch.compile that counts the graphs that it is given."""
+
+    n = 0
+
+    def __call__(self, graph, inputs):
+        self.n += 1
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+
+def test_seeds_that_change_in_one_graph():
+    """Every seed gives its own bits under torch.compile(fullgraph=True), which compiles a few times at most: 0, 1, the first other int, any int."""
+    x = torch.randn(4, 64, generator=torch.Generator().manual_seed(1))
+    torch._dynamo.reset()
+    graphs, seeds = Graphs(), [0, 1, *range(7, 19), 2**62]
+    compiled = torch.compile(lambda x, seed: mt.fake_quantize(x, "te-nvfp4", set="elem.round=sr", seed=seed), backend=graphs, fullgraph=True)
+    for seed in seeds:
+        want = mxgold.quantize(x, "te-nvfp4", set="elem.round=sr", seed=seed).dequantize()
+        assert torch.equal(compiled(x, seed), torch.from_numpy(want)), seed
+    assert graphs.n <= 5
+    last = mt.fake_quantize(x, "te-nvfp4", set=f"elem.round=sr seed={2**64 - 1}")
+    assert torch.equal(mt.fake_quantize(x, "te-nvfp4", set="elem.round=sr", seed=2**64 - 1), last)
+    for seed in (-1, 2**64, "a"):
+        assert refused(lambda seed=seed: mt.fake_quantize(x, "te-nvfp4", seed=seed)).startswith("seed: ")
+
+    torch._dynamo.reset()
+    graphs, layer = Graphs(), mt.Linear(64, 32, bias=False, recipe="recipe-nvfp4", seed=2**63 + 5, layer=4)
+    assert (layer.seed, layer.layer) == (2**63 + 5, 4) and list(layer.state_dict()) == ["weight", "step"]
+    compiled, dy = torch.compile(layer, backend=graphs, fullgraph=True), torch.ones(4, 32)
+    for seed, number in ((2**63 + 5, 4), (0, 4), (1, 0), *((n, n % 3) for n in range(2, 14))):
+        layer.seed, layer.layer = seed, number
+        given = x.clone().requires_grad_()
+        compiled(given).backward(dy)
+        assert given.grad.numpy().tobytes() == mxgold.linear(x, layer.weight, dy, recipe="recipe-nvfp4", seed=seed, layer=number).dx.tobytes(), seed
+    assert graphs.n == 1
 
 
 def test_convert_of_shared_layers_and_a_second_call():

@@ -93,6 +93,18 @@ def test_gemm_by_hand():
     assert mxgold.gemm(stacked, b, batch=2).tolist() == [[[11]], [[0]]]
 
 
+def test_answers_show_themselves_in_a_notebook(x):
+    """Judgement, Probe and Explanation have tables, and what a kernel is called by is escaped."""
+    a = mxgold.quantize(x, "ocp-mxfp4")
+    page = mxgold.diff_gemm(a, a, mxgold.gemm(a, a) * 2, accum="f32_block")._repr_html_()
+    assert "not equal" in page and "<td" in page and "4096" in page and "f32_block" in page
+    unit = "hopper/mma_m16n8k16_f32_f16_f16_f32"
+    page = mxgold.Probe(True, "fused:L=16", "fits <all>", (unit,))._repr_html_()
+    assert unit in page and "fused:L=16" in page and "fits &lt;all&gt;" in page
+    found = mxgold.testing.explain(lambda x: mxgold.quantize(x, "ocp-mxfp4", set="elem.round=rna"), "ocp-mxfp4", suites=["ties"])
+    assert "elem.round is rna" in found._repr_html_() and ">confirmed<" in found._repr_html_()
+
+
 def test_diff_gemm(x):
     a = mxgold.quantize(x, "ocp-mxfp4")
     d = mxgold.gemm(a, a)

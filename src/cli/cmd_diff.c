@@ -18,7 +18,7 @@ struct args {
   const char *a, *b, *d, *input, *html, *junit;
   product_form product;
   cli_u64 max;
-  int json, nan_bits, equal_zeros, explain, gemm, bound;
+  int json, nan_bits, equal_zeros, explain, gemm, bound, kernel;
 };
 
 static const cli_option options[] = {
@@ -27,6 +27,7 @@ static const cli_option options[] = {
     {"D", 0, CLI_POS_OPT, offsetof(struct args, d), NULL, "with --gemm: the product that a kernel gave, [M][N] of f32, f16 or bf16", NULL},
     {"input", 0, CLI_STRING, offsetof(struct args, input), "X", "what both were made from; by default the tensor `input` of A", NULL},
     {"explain", 0, CLI_FLAG, offsetof(struct args, explain), NULL, "say which rule B follows instead (needs the input)", NULL},
+    {"kernel", 0, CLI_FLAG, offsetof(struct args, kernel), NULL, "say 'your kernel' for B, and for A the name of its preset", NULL},
     {"max", 0, CLI_U64, offsetof(struct args, max), "N", "list the first N elements that differ; none by default", NULL},
     {"nan-bits", 0, CLI_FLAG, offsetof(struct args, nan_bits), NULL, "compare NaN codes, and codes under a NaN scale, like any others", NULL},
     {"equal-zeros", 0, CLI_FLAG, offsetof(struct args, equal_zeros), NULL, "treat -0 and +0 as the same", NULL},
@@ -92,7 +93,7 @@ static int foreign(side *s, const mx_quantized *a, const char *path) {
   if (one_a_byte && (!as_a || mx_elem_format(a->spec.elem)->bits > 4) && check_codes(a, codes, path)) return CLI_TROUBLE;
   if (!as_a) s->packed = pack_codes(a, codes);
   if (!as_a && !s->packed)
-    return cli_error("%s: %" PRIu64 " bytes of codes, expected %zu as in A", path, codes->n_bytes, like->rows * like->code_stride);
+    return cli_error("%s: tensor codes: %" PRIu64 " bytes, expected %zu as in A", path, codes->n_bytes, like->rows * like->code_stride);
   const int rc = foreign_scales_read(&s->scales, path, scales, a);
   if (rc) return rc;
   s->tensor = *like;
@@ -187,8 +188,8 @@ static int count_row_scales(mx_difference *d, const mx_tensor *a, const mx_tenso
   if (!fine) return 0;
   d->equal = !(d->codes || d->scales || d->tensor_scales || d->values);
   if (d->tensor_scales && d->n_patterns < MX_DIFF_PATTERNS)
-    snprintf(d->patterns[d->n_patterns++], sizeof d->patterns[0], "B has a tensor scale for each row: %" PRIu64 " of %zu are not A's",
-             d->tensor_scales, a->rows);
+    snprintf(d->patterns[d->n_patterns++], sizeof d->patterns[0], "%s has a tensor scale for each row: %" PRIu64 " of %zu are not %s's",
+             how->name_b ? how->name_b : "B", d->tensor_scales, a->rows, how->name_a ? how->name_a : "A");
   return 1;
 }
 
@@ -265,7 +266,7 @@ static void fill_block(report_block *k, flow *f, const mx_diff_example *e) {
 
 static int judge(const struct args *a) {
   if (!a->d) return cli_error("diff: --gemm: no D, expected mxgold diff --gemm A.safetensors B.safetensors D.npy");
-  if (a->html || a->explain || a->input) return cli_error("diff: --gemm excludes --html, --explain and --input");
+  if (a->html || a->explain || a->input || a->kernel) return cli_error("diff: --gemm excludes --html, --explain, --input and --kernel");
   const diff_gemm_args g = {.a = a->a,
                             .b = a->b,
                             .d = a->d,
@@ -308,6 +309,10 @@ static int run(const cli_context *ctx, void *args) {
                                .passed = passed,
                                .read = copy,
                                .self = &f,
+                               .name_a = !a->kernel   ? NULL
+                                         : *qa.preset ? qa.preset
+                                                      : "the spec",
+                               .name_b = a->kernel ? "your kernel" : NULL,
                                .n_threads = cli_threads(&a->product.threads)};
   if (!rc && mx_diff(d, &qa.tensor, &b.tensor, &qa.spec, x, qa.tensor.cols, NULL, NULL, &how, &err)) rc = cli_fail(&err);
   if (!rc && b.row_scales && !count_row_scales(d, &qa.tensor, &b.tensor, b.row_scales, &qa.spec, &how))
@@ -319,7 +324,7 @@ static int run(const cli_context *ctx, void *args) {
     else
       rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
   }
-  if (!rc) rc = diff_print(d, &qa.spec, b.scales.layout, list, f.x != NULL, verdict, a->json);
+  if (!rc) rc = diff_print(d, &qa.spec, b.scales.layout, list, f.x != NULL, a->kernel, verdict, a->json);
   if (!rc && a->html) {
     report_block blocks[3];
     fill_block(&blocks[0], &f, &d->first);

@@ -134,6 +134,8 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
   const float *x = c->x + i * c->rows * c->ld;
   mx_tensor want;
   const plugin_limits limits = limits_of(a);
+  const char *label = spec_preset_label(&a->spec, spec);
+  const mx_diff_options words = {.name_a = label ? label : "the spec", .name_b = "your kernel"};
   if (mx_tensor_alloc(&want, c->rows, c->cols, spec)) return;
   if (!mx_quantize(&want, x, c->rows, c->cols, c->ld, spec, NULL, NULL)) {
     plugin_result got = plugin_run(a->plugin, x, c->rows, c->cols, c->ld, spec, &limits);
@@ -145,7 +147,7 @@ static void one_tensor(verdict *v, const struct args *a, const mx_spec *spec, co
     v->late += got.end == PLUGIN_LATE;
     if (got.end == PLUGIN_LOAD) snprintf(v->load, sizeof v->load, "%s", got.why);
     v->trouble |= got.end == PLUGIN_LOAD || got.end == PLUGIN_TROUBLE;
-    if (got.end == PLUGIN_OK && !mx_diff(d, &want, &got.tensor, spec, c->ld == c->cols ? x : NULL, c->ld, NULL, NULL, NULL, NULL)) {
+    if (got.end == PLUGIN_OK && !mx_diff(d, &want, &got.tensor, spec, c->ld == c->cols ? x : NULL, c->ld, NULL, NULL, &words, NULL)) {
       v->codes += d->n_codes;
       v->scales += d->n_scales;
       v->codes_differ += d->codes;

@@ -64,6 +64,8 @@ accepts "$mxgold" convert a.safetensors --layout nv128x4 -o l.safetensors
 edit l.safetensors padded.safetensors 'meta = {}; shape["codes"] = [3840]; shape["scales"] = [512]'
 accepts "$mxgold" diff a.safetensors padded.safetensors
 says "^layout of B's scales  *nv128x4$"
+accepts "$mxgold" diff a.safetensors padded.safetensors --kernel
+says "^layout of your scales  *nv128x4$"
 edit foreign.safetensors bytes.safetensors 'shape["codes"] = [40, 96]'
 differs "all at one position in the block" "$mxgold" diff a.safetensors bytes.safetensors
 accepts "$mxgold" quantize x.npy -o four.safetensors --preset ocp-mxfp4

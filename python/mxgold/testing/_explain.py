@@ -18,7 +18,8 @@ from .._errors import DtypeError, Error, KernelError, OutOfTimeError
 from .._files import load
 from .._quantized import Quantized
 from .._spec import Spec, make
-from .._verify import Identity, beside, diff, faulty, identity_of, judge_micro, kernel_tensors, reproduction
+from .._tables import hold_dtypes
+from .._verify import Identity, beside, diff, expect_words, faulty, identity_of, judge_micro, kernel_tensors, reproduction
 from ._matches import Deviations, deviations
 from ._suites import cases
 
@@ -59,6 +60,11 @@ class Explanation:
     def preset(self) -> str | None:
         return self.identity.preset
 
+    def _repr_html_(self) -> str:
+        from .._html import explanation_html
+
+        return explanation_html(self)
+
     def __str__(self) -> str:
         return self.verdict
 
@@ -79,6 +85,10 @@ def _outputs(kernel: Kernel, case: Case, origin: str, like: Any) -> Outputs:
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3, 4):
         what = f"{len(given)} results" if isinstance(given, (tuple, list)) else type(given).__name__
         raise DtypeError(f"kernel: gave {what}, expected codes and scales, then a tensor scale, then micro-scales where there are any")
+    try:
+        hold_dtypes(case.spec, given[0], given[1])
+    except DtypeError as error:
+        raise DtypeError(f"kernel: {error}") from None
     return (*given, None, None)[:4]
 
 
@@ -123,7 +133,7 @@ def explain(
         outputs.append((case, given))
         right = right and wanted is not None and _gives(asked, case, given)
         tensors += [(f"{case.suite}{case.index}.{name}", dtype, array) for name, dtype, array in kernel_tensors(codes, scales, scale, case.x)]
-    found = _right(asked) if right else _with_all_micro(_search(tensors, seconds, threads), outputs)
+    found = _right(asked) if right else _with_all_micro(_search(tensors, seconds, threads, wanted), outputs)
     if not right and outputs:
         largest, given = max(outputs, key=lambda o: int(o[0].x.size))
         plainer = beside(asked, found, largest.x, *given)
@@ -174,11 +184,11 @@ def _right(spec: Spec) -> Identity:
     return Identity(True, spec.preset, spec, said, reproduction(spec), True, grade="confirmed")
 
 
-def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int) -> Identity:
+def _search(tensors: list[tuple[str, str, Any]], seconds: float, threads: int, wanted: Spec | None) -> Identity:
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "kernel.safetensors")
         _core.write_file(path, [(n.replace(".input", ".x"), d, a) for n, d, a in tensors], {})
-        words = ["identify", "--output", path, "--quick", "--seconds", repr(positive(seconds, "seconds")), "--threads", str(threads)]
+        words = ["identify", "--output", path, *expect_words(wanted), "--quick", "--seconds", repr(positive(seconds, "seconds")), "--threads", str(threads)]
         try:
             return identity_of(_program.run_json(words)[1])
         except OutOfTimeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ import numpy as np
 from .. import _core
 from .._arguments import choice, positive
 from .._arrays import to_numpy
-from .._errors import DtypeError, Error, OutOfTimeError, ProgramError, ShapeError, SpecError
+from .._errors import DataError, DtypeError, Error, OutOfTimeError, ProgramError, ShapeError, SpecError
 from .._quantized import Quantized
 from .._spec import NO_CODES, Spec, make, text_of
-from .._verify import Diff, beside, diff, faulty, identify, input_tensor, kernel_tensors, narrow
+from .._tables import bugs, hold_dtypes
+from .._verify import Diff, diff, faulty, identify_beside, input_tensor, kernel_tensors, narrow
 from . import _save
 
 Box = tuple[int, int, int, int]  # first row, end row, first column, end column
@@ -47,7 +49,7 @@ def assert_matches(
     the kernel was given. micro: HiF4's micro-scales, uint8 [rows][K/64][3], which such a kernel must give too.
     preset, spec, set, seed: as quantize(). nan: "equal" (a NaN is a NaN, codes under a NaN scale do not count) or "bits".
     zeros: "signed", or "equal" for -0 = +0. allow: known deviations that pass, keys such as "elem.round=rna", faults as Identity.fault has them, or names of
-    known bugs; a text or a list, of which a kernel may have any and several.
+    known bugs (mxgold.bugs()); a text or a list, of which a kernel may have any and several.
     seconds: for the verdict of a failure.
 
     Raises AssertionError: three lines of verdict, the example, and the command that repeats the smallest failing block, which is saved under .mxgold/.
@@ -66,6 +68,7 @@ def assert_matches(
     allowed = deviations(allow, what)
     want = _core.quantize(x, spec=what, given_tensor_scale=given_tensor_scale, threads=threads)
     codes = narrow(codes, want.rows * want.cols)
+    hold_dtypes(what, codes, scales)
     try:
         if layout is not None:
             scales = _core.layout_scales(to_numpy(scales, "scales")[0], layout, back=True, rows=want.scales.shape[0], kb=want.scales.shape[1])
@@ -74,13 +77,15 @@ def assert_matches(
         found = diff(want, codes=codes, scales=scales, tensor_scale=tensor_scale, micro=micro, x=x, nan_bits=bits, equal_zeros=signless, threads=threads)
     except (SpecError, DtypeError):
         raise
+    except DataError as error:
+        raise AssertionError(f"the kernel gave what is no code of {want.spec}\n{error}\nno code was compared") from None
     except Error as error:  # sizes that fit no form
         raise AssertionError(_sizes(want, codes, scales, error)) from None
     given = (codes, scales, tensor_scale)
     if found.equal or _allowed(allowed, x, given, micro, want, seconds, threads):
         return
     try:
-        verdict = beside(want.spec, identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads), x, *given, micro).verdict
+        verdict = identify_beside(want.spec, x, given, micro, seconds, threads).verdict
     except OutOfTimeError:
         verdict = f"Which rule the kernel follows was not found out: its time, seconds={seconds:g}, ran out before a spec was tried."
     if found.patterns and verdict.endswith("every byte is the same."):  # identify reads scales in any order
@@ -142,9 +147,20 @@ def deviations(allow: Any, want: Spec) -> Deviations:
     except Error as error:
         raise type(error)(f"allow: {error}") from None
     names = [t for t in texts if "<-" not in t and "=" not in t]
-    if not all(name.strip() for name in names):
-        raise Error("allow: an empty text, expected keys, a fault or the name of a known bug")
+    for name in names:
+        _known(name)
     return Deviations(specs, [[f] for f in faults] + [faults] * (len(faults) > 1), names)
+
+
+def _known(name: str) -> None:
+    if not name.strip():
+        raise Error("allow: an empty text, expected keys, a fault or the name of a known bug")
+    known = bugs()
+    if name not in known:
+        near = tuple(difflib.get_close_matches(name, known, 3, 0))
+        error = SpecError(f"allow: {name!r} is no known bug (mxgold.bugs()), no key and no fault, nearest: {', '.join(near)}")
+        error.argument, error.nearest = "allow", near
+        raise error
 
 
 def _combined(texts: list[str], want: Spec) -> list[Spec]:
@@ -163,9 +179,9 @@ def _combined(texts: list[str], want: Spec) -> list[Spec]:
             good.update(some)
             if spec not in specs:
                 specs.append(spec)
-    for text, error in failed.items():
+    for text, why in failed.items():
         if text not in good:
-            raise error
+            raise why
     return specs
 
 
@@ -183,7 +199,7 @@ def _allowed(allowed: Deviations, x: Any, given: tuple[Any, Any, Any], micro: An
     if not allowed.names:
         return False
     try:
-        bug = identify(x, *given, micro=micro, quick=True, seconds=seconds, threads=threads).bug
+        bug = identify_beside(want.spec, x, given, micro, seconds, threads).bug
     except OutOfTimeError:
         return False
     return bug is not None and bug["name"] in allowed.names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
@@ -310,7 +326,7 @@ def _failure(x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, f
     else:
         _save.write(paths[1], tensors)
     _save.write(paths[2], [(name, dtype, array)])
-    arguments = ["diff", str(paths[0]), str(paths[1]), "--input", f"{paths[2]}:input"] + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
+    arguments = ["diff", str(paths[0]), str(paths[1]), "--kernel", "--input", f"{paths[2]}:input"] + ["--nan-bits"] * nan_bits + ["--equal-zeros"] * equal_zeros
     try:
         example = _save.shown(arguments)
     except (ShapeError, ProgramError) as error:

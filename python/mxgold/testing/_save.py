@@ -44,7 +44,8 @@ def packed(failure: Failure) -> list[object]:
 
 def unpacked(given: list[Any]) -> Failure:
     test, verdict, message, where, arguments = given
-    return Failure(test, tuple(verdict), message, Path(where), tuple(arguments))  # type: ignore[arg-type]
+    first, second, third = verdict
+    return Failure(test, (first, second, third), message, Path(where), tuple(arguments))
 
 
 def root() -> Path:

@@ -10,7 +10,27 @@
 
 enum { DIFF_SCHEMA = 2 };
 
-static void example(out *o, const char *which, const mx_diff_example *e, int has_input) {
+/* What the report calls the two sides. JSON has one set of keys, whatever text says. */
+typedef struct side_words {
+  const char *code[2], *scale[2], *value[2], *own[2]; /* of A and B: "code A" */
+  const char *layout, *by_scale, *pairs;
+} side_words;
+static const side_words plain_words = {.code = {"code A", "code B"},
+                                       .scale = {"scale A", "scale B"},
+                                       .value = {"value A", "value B"},
+                                       .own = {"A", "B"},
+                                       .layout = "layout of B's scales",
+                                       .by_scale = "by scale code of A",
+                                       .pairs = "codes, A to B"};
+static const side_words kernel_words = {.code = {"expected code", "your code"},
+                                        .scale = {"expected scale", "your scale"},
+                                        .value = {"expected value", "your value"},
+                                        .own = {"expected", "yours"},
+                                        .layout = "layout of your scales",
+                                        .by_scale = "by expected scale code",
+                                        .pairs = "codes, expected to yours"};
+
+static void example(out *o, const char *which, const mx_diff_example *e, int has_input, const side_words *w) {
   uint32_t bits;
   char text[40];
   memcpy(&bits, &e->x, sizeof bits);
@@ -26,12 +46,12 @@ static void example(out *o, const char *which, const mx_diff_example *e, int has
     out_f64(o, "quotient", e->quotient, "%.9g");
     out_f64(o, "to tie", e->tie, "%.3g");
   }
-  out_hex(o, "code A", e->code_a, 1);
-  out_hex(o, "code B", e->code_b, 1);
-  out_hex(o, "scale A", e->scale_a, 2);
-  out_hex(o, "scale B", e->scale_b, 2);
-  out_f64(o, "value A", e->value_a, "%.9g");
-  out_f64(o, "value B", e->value_b, "%.9g");
+  out_hex(o, w->code[0], e->code_a, 1);
+  out_hex(o, w->code[1], e->code_b, 1);
+  out_hex(o, w->scale[0], e->scale_a, 2);
+  out_hex(o, w->scale[1], e->scale_b, 2);
+  out_f64(o, w->value[0], e->value_a, "%.9g");
+  out_f64(o, w->value[1], e->value_b, "%.9g");
 }
 
 /* The scale that each rule would give the block of an example. */
@@ -80,10 +100,10 @@ static void most_of(out *o, const char *table, const char *key, const uint64_t c
   out_end(o);
 }
 
-static void pairs(out *o, const mx_difference *d) {
+static void pairs(out *o, const mx_difference *d, const side_words *w) {
   uint64_t rest[16][16];
   memcpy(rest, d->pairs, sizeof rest);
-  out_table(o, "codes, A to B");
+  out_table(o, w->pairs);
   for (int shown = 0; shown < 8; shown++) {
     uint64_t most = 0;
     int x = 0, y = 0;
@@ -93,8 +113,8 @@ static void pairs(out *o, const mx_difference *d) {
     if (!most) break;
     rest[x][y] = 0;
     out_row(o);
-    out_hex(o, "A", (uint64_t)x, 1);
-    out_hex(o, "B", (uint64_t)y, 1);
+    out_hex(o, w->own[0], (uint64_t)x, 1);
+    out_hex(o, w->own[1], (uint64_t)y, 1);
     out_u64(o, "times", most);
   }
   out_end(o);
@@ -110,8 +130,9 @@ static const out_name names[] = {{"signs of zero", "zero_signs"},
                                  {"codes, A to B", "code_pairs"},
                                  {0}};
 
-int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, const char *verdict,
-               int json) {
+int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, int kernel,
+               const char *verdict, int json) {
+  const side_words *w = kernel && !json ? &kernel_words : &plain_words;
   out *o = out_new();
   out_identifiers(o, names);
   if (json) out_u64(o, "schema_version", DIFF_SCHEMA);
@@ -127,28 +148,28 @@ int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, 
   out_u64(o, "rows that differ", d->rows);
   out_u64(o, "blocks that differ", d->blocks);
   if (d->padding) out_u64(o, "padding bytes that differ", d->padding);
-  if (layout) out_text(o, "layout of B's scales", layout);
+  if (layout) out_text(o, w->layout, layout);
   out_texts(o, json ? "patterns" : "pattern", (size_t)d->n_patterns, d->patterns[0], sizeof d->patterns[0], json);
   if (*verdict) out_text(o, "verdict", verdict);
   if (d->codes) {
     out_table(o, "examples");
-    example(o, "first", &d->first, has_input);
-    example(o, "worst", &d->worst, has_input);
-    example(o, "smallest", &d->smallest, has_input);
+    example(o, "first", &d->first, has_input, w);
+    example(o, "worst", &d->worst, has_input, w);
+    example(o, "smallest", &d->smallest, has_input, w);
     out_end(o);
     if (d->n_listed) {
       out_table(o, "differences");
       for (size_t i = 0; i < d->n_listed; i++) {
         char number[24];
         snprintf(number, sizeof number, "%zu", i + 1);
-        example(o, number, &list[i], has_input);
+        example(o, number, &list[i], has_input, w);
       }
       out_end(o);
     }
     if (has_input) scales_by_rule(o, &d->first, spec);
     most_of(o, "by position in the block", "position", d->by_position, 0);
-    most_of(o, "by scale code of A", "scale code", d->by_scale, 1);
-    pairs(o, d);
+    most_of(o, w->by_scale, "scale code", d->by_scale, 1);
+    pairs(o, d, w);
   }
   return out_print(o, json);
 }

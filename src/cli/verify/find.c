@@ -163,8 +163,8 @@ static void as_values(reading *how, size_t of) {
 /* The rule is right, what it reads is not. */
 static void say_odd(mx_identity *id, const reading *how) {
   const char *text = how->turned ? "quantises the transpose of the input" : "takes each row for a tensor, with a tensor scale of its own";
-  id->bug = (mx_bug){
-      .name = how->turned ? "transposed" : "a tensor scale for each row", .preset = id->preset ? id->preset : id->nearest, .spec = id->spec};
+  id->bug =
+      (mx_bug){.name = how->turned ? MX_BUG_TRANSPOSED : MX_BUG_ROW_TENSORS, .preset = id->preset ? id->preset : id->nearest, .spec = id->spec};
   snprintf(id->bug.text, sizeof id->bug.text, "%s", text);
 }
 

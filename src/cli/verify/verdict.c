@@ -149,8 +149,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     return;
   }
   const uint64_t wrong = id->codes_differ + id->values_differ;
-  const int turned = id->exact && id->bug.name && !strcmp(id->bug.name, "transposed");
-  if (turned || (id->exact && id->bug.name && !strcmp(id->bug.name, "a tensor scale for each row"))) {
+  const int turned = id->exact && id->bug.name && !strcmp(id->bug.name, MX_BUG_TRANSPOSED);
+  if (turned || (id->exact && id->bug.name && !strcmp(id->bug.name, MX_BUG_ROW_TENSORS))) {
     mx_identity rule = *id;
     rule.bug = (mx_bug){0};
     const size_t n =

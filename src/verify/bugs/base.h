@@ -5,6 +5,7 @@
 #include "core/shortage.h"
 #include "kernels/block/plan.h"
 #include "mxgold/verify.h"
+#include "verify/bugs/names.h"
 
 /* A sample as a preset sees it. Scales on the grid of blocks, [down][across]. */
 typedef struct part {

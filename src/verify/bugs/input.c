@@ -51,6 +51,12 @@ static const struct {
 #undef X
 };
 
+const char *mxi_input_name(size_t i) {
+  size_t at = 0;
+  while (at < CHANGE_COUNT && (!changes[at].name || i)) i -= changes[at++].name != NULL;
+  return at < CHANGE_COUNT ? changes[at].name : NULL;
+}
+
 /* Butterflies in binary64, then the factor, then one rounding: of n numbers `step` apart. */
 static void rotate(float *x, size_t step, size_t n, double factor) {
   double t[128];

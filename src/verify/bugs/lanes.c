@@ -31,17 +31,17 @@ static void say_lanes(named *out, const int *from, size_t n, const mx_format *f)
     roll &= s == (l + (size_t)from[0]) % n;
   }
   const size_t x = from[0] > 0 ? (size_t)from[0] : 0;
-  *out = (named){.name = "elements in another order"};
+  *out = (named){.name = BUG(ELEMENTS_IN_ANOTHER_ORDER)};
   if (moved + zeros == 1 && zeros) {
-    out->name = "a lane not written";
+    out->name = BUG(A_LANE_NOT_WRITTEN);
     snprintf(out->text, sizeof out->text, "writes 0 for element %zu of every %zu", one, n);
   } else if (moved == 1 && !zeros) {
-    out->name = "a lane takes another's element";
+    out->name = BUG(A_LANE_TAKES_ANOTHERS_ELEMENT);
     snprintf(out->text, sizeof out->text, "writes for element %zu of every %zu what belongs to element %d", one, n, from[one]);
   } else if (zeros)
     snprintf(out->text, sizeof out->text, "writes 0 for %zu of every %zu elements and has %zu in another order", zeros, n, moved);
   else if (same_xor && x && (x & (x + 1)) == 0) {
-    out->name = x == 1 ? "pairs of elements swapped" : "elements reversed in groups";
+    out->name = x == 1 ? BUG(PAIRS_OF_ELEMENTS_SWAPPED) : BUG(ELEMENTS_REVERSED_IN_GROUPS);
     snprintf(out->text, sizeof out->text, "writes each group of %zu elements in reverse order%s", x + 1,
              f->bits * (x + 1) == 32   ? " (32-bit words with the first element in the highest bits)"
              : f->bits * (x + 1) == 64 ? " (64-bit words with the first element in the highest bits)"
@@ -49,13 +49,13 @@ static void say_lanes(named *out, const int *from, size_t n, const mx_format *f)
              : f->bits * (x + 1) == 8  ? " (the two codes of a byte are swapped)"
                                        : "");
   } else if (same_xor && f->bits == 4 && (x == 2 || x == 6 || x == 14)) {
-    out->name = "bytes of a word reversed";
+    out->name = BUG(BYTES_OF_A_WORD_REVERSED);
     snprintf(out->text, sizeof out->text, "writes the bytes of each %zu-bit word in reverse order (the other endianness)", (x + 2) * 4);
   } else if (deal) {
-    out->name = "elements deinterleaved";
+    out->name = BUG(ELEMENTS_DEINTERLEAVED);
     snprintf(out->text, sizeof out->text, "writes of every %zu elements those at even places first, then those at odd places", n);
   } else if (undeal) {
-    out->name = "elements interleaved";
+    out->name = BUG(ELEMENTS_INTERLEAVED);
     snprintf(out->text, sizeof out->text, "interleaves the two halves of every %zu elements", n);
   } else if (roll)
     snprintf(out->text, sizeof out->text, "has every %zu elements turned by %d places", n, from[0]);

@@ -101,7 +101,7 @@ static int is_limit(named *is, const base *b, uint8_t *const *wrong, uint64_t n,
   }
   const int above = beyond[0][1] == n;
   if ((!above && beyond[0][0] != n) || !beyond[1][!above] || (beyond[1][above] && n < ENOUGH_BEYOND)) return 0;
-  is->name = "scales at a limit";
+  is->name = BUG(SCALES_AT_A_LIMIT);
   is->weak = 1;
   snprintf(is->text, sizeof is->text, "stores scale 0x%X for all that should be %s%s", scale, above ? "larger" : "smaller",
            beyond[1][above] ? where : "");
@@ -159,7 +159,7 @@ static void find_blocks(half *best, const base *b, uint8_t **wrong, int what) {
         half_better(best, &is, units_left(b, what, left));
         return;
       }
-      is.name = "blocks not written";
+      is.name = BUG(BLOCKS_NOT_WRITTEN);
       char with[64] = "0";
       if (code || (what & SCALE_OF && q->seen[k]))
         snprintf(with, sizeof with,
@@ -213,7 +213,7 @@ static void find_scale_columns(half *best, const base *b) {
     if (from[a] != (int)a) moved++, one = a;
   }
   if (want && from && all && moved) {
-    named n = {.name = "scales in another place"};
+    named n = {.name = BUG(SCALES_IN_ANOTHER_PLACE)};
     if (moved == 1)
       snprintf(n.text, sizeof n.text, "stores in column %zu of the scales those of column %d", one, from[one]);
     else
@@ -281,7 +281,7 @@ static int order_of(char words[ORDER_TEXT], const base *b, int scales) {
 static void find_orders(half *codes, half *scales, half *both, const base *b) {
   char of_codes[ORDER_TEXT] = "", of_scales[ORDER_TEXT] = "";
   const int c = b->plain.codes >= ENOUGH && order_of(of_codes, b, 0), s = b->plain.scales >= ENOUGH && order_of(of_scales, b, 1);
-  named is = {.name = "another order"};
+  named is = {.name = BUG(ANOTHER_ORDER)};
   if (c && s && !strcmp(of_codes, of_scales)) {
     snprintf(is.text, sizeof is.text, "writes its output, codes and scales, with %s", of_codes);
     half_better(both, &is, 0);

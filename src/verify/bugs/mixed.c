@@ -65,8 +65,8 @@ static int tensor_scale_left(const base *b, size_t i, float amax) {
 }
 
 void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated, const char *text) {
-  static const char *const names[2][2] = {{"scales of the input, elements of another", "elements of the input, scales of another"},
-                                          {"amax before the rotation", "elements not rotated"}};
+  static const mxi_bug names[2][2] = {{BUG_SCALES_OF_THE_INPUT_ELEMENTS_OF_ANOTHER, BUG_ELEMENTS_OF_THE_INPUT_SCALES_OF_ANOTHER},
+                                      {BUG_AMAX_BEFORE_THE_ROTATION, BUG_ELEMENTS_NOT_ROTATED}};
   static const char *const words[2][2] = {
       {", for the elements alone: the scales are those of the input as it was",
        ", for the scales alone: the elements are those of the input as it was"},
@@ -87,7 +87,7 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
   for (int how = 0; how < 2 << tensors && !is_found(best); how++) {
     const int of_scales = how & 1, other_amax = how >> 1; /* which of them is changed; whether the tensor's maximum is that of the elements */
     float *const *xs = of_scales ? x : own, *const *xe = of_scales ? own : x;
-    candidate c = {.name = names[rotated][of_scales]};
+    candidate c = {.name = mxi_bug_names[names[rotated][of_scales]]};
     for (size_t i = 0; i < b->n; i++) {
       const part *p = &b->parts[i];
       const float *from = other_amax ? xe[i] : xs[i];

@@ -113,37 +113,37 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
   const uint32_t sign = f->sign_bits ? 1u << (f->bits - 1) : 0, first = (uint32_t)m->to[first_used(m)];
   const uint32_t top = end_of_changed(m, sign, 1), under = end_of_changed(m, sign, 0);
   const mx_format *other = f->bits == 8 ? other_format(m, f) : NULL;
-  *out = (named){.name = "codes renamed"};
+  *out = (named){.name = BUG(CODES_RENAMED)};
   const int all_zero = holds(m, constant, sign, 0) || (sign && holds(m, flushed, sign, sign - 1));
   if (all_zero) {
-    out->name = "every element zero";
+    out->name = BUG(EVERY_ELEMENT_ZERO);
     out->weak = m->differ < ENOUGH_ZEROS; /* a few could be a rule's as well */
     snprintf(out->text, sizeof out->text, "gives zero for every element");
   } else if (m->distinct > 1 && holds(m, constant, sign, first)) {
-    out->name = "every code the same";
+    out->name = BUG(EVERY_CODE_THE_SAME);
     snprintf(out->text, sizeof out->text, "stores the code 0x%X for every element", first);
   } else if (sign && holds(m, negated, sign, 0)) {
-    out->name = "sign inverted";
+    out->name = BUG(SIGN_INVERTED);
     snprintf(out->text, sizeof out->text, "inverts the sign of every element");
   } else if (sign && holds(m, signless, sign, 0)) {
-    out->name = "sign lost";
+    out->name = BUG(SIGN_LOST);
     snprintf(out->text, sizeof out->text, "drops the sign of every element");
   } else if (sign && holds(m, complement, sign, 0)) {
-    out->name = "two's complement";
+    out->name = BUG(TWOS_COMPLEMENT);
     snprintf(out->text, sizeof out->text, "stores negative elements in two's complement instead of sign and magnitude");
   } else if (sign && first > (uint32_t)first_used(m) && m->distinct > MORE_CODES_THAN &&
              holds(m, rebiased, sign, first - (uint32_t)first_used(m))) {
-    out->name = "elements with another bias";
+    out->name = BUG(ELEMENTS_WITH_ANOTHER_BIAS);
     snprintf(out->text, sizeof out->text, "stores the magnitude of every element %u codes too large (another bias of the exponent)",
              first - (uint32_t)first_used(m));
   } else if (other) {
-    out->name = "codes of another format";
+    out->name = BUG(CODES_OF_ANOTHER_FORMAT);
     snprintf(out->text, sizeof out->text, "stores elements as %s, not as %s", other->name, f->name);
   } else if (under && holds(m, saturated, sign, under - 1)) {
-    out->name = "saturates too low";
+    out->name = BUG(SATURATES_TOO_LOW);
     snprintf(out->text, sizeof out->text, "saturates elements at %g, not at %g", mx_decode(f, under - 1), mx_format_max(f));
   } else if (holds(m, flushed, sign, top) || holds(m, flushed_to_plus, sign, top)) {
-    out->name = "small elements flushed";
+    out->name = BUG(SMALL_ELEMENTS_FLUSHED);
     snprintf(out->text, sizeof out->text, "flushes elements of magnitude %g and less to zero%s", mx_decode(f, top),
              top && f->man_bits && top < 1u << f->man_bits ? " (those that are subnormal in the element format)" : "");
   } else {
@@ -158,24 +158,24 @@ static void name_scales(named *out, const renaming *m, const mx_format *f) {
   const uint32_t first = (uint32_t)m->to[first_used(m)], shift = (first - (uint32_t)first_used(m)) & 255;
   const mx_format *other = f->bits == 8 || f->kind == MX_KIND_EXP ? other_format(m, f) : NULL;
   const uint32_t under = end_of_changed(m, 0, 0), top = end_of_changed(m, 0, 1);
-  *out = (named){.name = "scales renamed"};
+  *out = (named){.name = BUG(SCALES_RENAMED)};
   if (other) {
-    out->name = "scales of another format";
+    out->name = BUG(SCALES_OF_ANOTHER_FORMAT);
     snprintf(out->text, sizeof out->text, "stores scales as %s, not as %s", other->name, f->name);
   } else if (m->distinct > 1 && holds(m, shifted, 0, shift)) {
     const int by = shift > 127 && !(f->kind == MX_KIND_EXP && shift == 129) ? (int)shift - 256 : (int)shift;
-    out->name = "scales with another bias";
+    out->name = BUG(SCALES_WITH_ANOTHER_BIAS);
     if (f->kind == MX_KIND_EXP && shift == 129)
       snprintf(out->text, sizeof out->text, "stores the exponent of a scale without its bias of 127 (in two's complement)");
     else
       snprintf(out->text, sizeof out->text, "stores every scale %d codes too %s%s; elements are divided by the right one", abs(by),
                by > 0 ? "large" : "small", f->kind == MX_KIND_EXP ? " (another bias)" : "");
   } else if (under && holds(m, saturated, 0, under - 1)) {
-    out->name = "scales saturate too low";
+    out->name = BUG(SCALES_SATURATE_TOO_LOW);
     snprintf(out->text, sizeof out->text, "stores no scale above %g (code 0x%X); elements are divided by the right one",
              mx_decode(f, under - 1), under - 1);
   } else if (holds(m, flushed, 0, top)) {
-    out->name = "small scales flushed";
+    out->name = BUG(SMALL_SCALES_FLUSHED);
     snprintf(out->text, sizeof out->text, "stores scales up to %g as 0; elements are divided by the right one", mx_decode(f, top));
   } else {
     char pairs[200] = "";

@@ -136,20 +136,20 @@ static int all_to_odd(const steps *s) {
 
 static void say_ties(candidate *c, const learner *l) {
   const steps *s = l->s;
-  c->name = "ties";
+  c->name = BUG(TIES);
   if (all_go(s, 0, 1) && all_go(s, 1, 0)) {
-    c->name = "ties toward +infinity";
+    c->name = BUG(TIES_TOWARD_PLUS_INFINITY);
     snprintf(c->text, sizeof c->text, "rounds ties toward +infinity (floor(y + 1/2) of the signed value)");
   } else if (all_go(s, 0, 0) && all_go(s, 1, 1)) {
-    c->name = "ties toward -infinity";
+    c->name = BUG(TIES_TOWARD_MINUS_INFINITY);
     snprintf(c->text, sizeof c->text, "rounds ties toward -infinity (ceil(y - 1/2) of the signed value)");
   } else if (all_to_odd(s)) {
-    c->name = "ties to odd";
+    c->name = BUG(TIES_TO_ODD);
     snprintf(c->text, sizeof c->text, "rounds ties to the odd code");
   } else {
     size_t n = (size_t)snprintf(c->text, sizeof c->text, "rounds some ties the other way:");
     int said = 0;
-    c->name = "one tie";
+    c->name = BUG(ONE_TIE);
     c->weak = 1;
     for (int k = 0; k + 1 < CODES; k++) {
       const int off[2] = {s->off_ties[0][k] != 0, s->off_ties[1][k] != 0};
@@ -162,7 +162,7 @@ static void say_ties(candidate *c, const learner *l) {
                                                : "+",
                               (l->value[k] + l->value[k + 1]) / 2, s->ties[neg][k][1] ? l->value[k + 1] : l->value[k]);
     }
-    if (said > 1) c->name = "ties";
+    if (said > 1) c->name = BUG(TIES);
     if (said > LISTED) snprintf(c->text + n, sizeof c->text - n, ", %d in all", said);
   }
 }
@@ -211,7 +211,7 @@ static void say_thresholds(candidate *c, const learner *l) {
   int said = 0;
   for (int k = 0; k < CODES; k++) off[0] += s->off[0][k], off[1] += s->off[1][k];
   if ((way[0] || way[1]) && (way[0] || !off[0]) && (way[1] || !off[1])) {
-    c->name = "another rounding by sign";
+    c->name = BUG(ANOTHER_ROUNDING_BY_SIGN);
     c->weak = 1;
     if (way[0] == 2 && way[1] == 1)
       snprintf(c->text, sizeof c->text, "rounds elements toward +infinity");
@@ -224,7 +224,7 @@ static void say_thresholds(candidate *c, const learner *l) {
                ways[way[0] ? way[0] : way[1]]);
     return;
   }
-  c->name = "thresholds";
+  c->name = BUG(THRESHOLDS);
   c->weak = 1;
   for (int k = 0; k < CODES; k++) {
     for (int neg = 0; neg < 2; neg++) {
@@ -258,7 +258,7 @@ static void say_thresholds(candidate *c, const learner *l) {
     }
   }
   if (said > MOST_SAID) c->name = NULL; /* so many explain nothing */
-  if (said == 1) c->name = "one threshold";
+  if (said == 1) c->name = BUG(ONE_THRESHOLD);
   if (said > LISTED) snprintf(c->text + n, sizeof c->text - n, ", and others, %d in all", said);
 }
 

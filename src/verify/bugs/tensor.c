@@ -38,7 +38,7 @@ static const char *relation(char *room, size_t size, int *weak, const base *b, d
 
 void mxi_tensor_bugs(candidate *best, const base *b) {
   if (b->plain.codes || b->plain.scales || !b->plain.tensor_scales) return;
-  candidate c = {.name = "tensor scale alone"};
+  candidate c = {.name = BUG(TENSOR_SCALE_ALONE)};
   for (size_t i = 0; i < b->n; i++) {
     const part *p = &b->parts[i];
     const double made = p->has_tensor_scale ? (double)p->tensor_scale : 1, t = (double)p->s->tensor_scale;

@@ -135,6 +135,14 @@ static const listed divisors[] = {DIVISORS(X)};
 static const listed tensors[] = {TENSORS(X)};
 #undef X
 
+const char *mxi_twist_name(size_t i) {
+  const size_t n[] = {sizeof stats / sizeof *stats, sizeof divisors / sizeof *divisors, sizeof tensors / sizeof *tensors};
+  const listed *const tables[] = {stats, divisors, tensors};
+  for (size_t t = 0; t < 3; i -= n[t++])
+    if (i < n[t]) return tables[t][i].name;
+  return NULL;
+}
+
 typedef enum side { SIDE_BOTH, SIDE_ELEMENTS, SIDE_STORED, SIDES } side;
 
 typedef struct twist {

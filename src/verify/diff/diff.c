@@ -484,6 +484,8 @@ mx_status mx_diff(mx_difference *out, const mx_tensor *a, const mx_tensor *b, co
   diff_job j = {
       .out = out, .a = a, .b = b, .spec = spec, .elem = mx_elem_format(spec->elem), .scale = mx_scale_format(spec->scale), .x = x, .ld = ld};
   if (options) j.how = *options;
+  j.name[0] = j.how.name_a ? j.how.name_a : "A";
+  j.name[1] = j.how.name_b ? j.how.name_b : "B";
   if (values_a && values_b) j.how.values = 0;
   shortage lack = {0};
   j.lack = &lack;

@@ -65,6 +65,7 @@ typedef struct diff_job {
   size_t near_first, n_near;               /* number of the first scale that is copied, and how many; scales of a byte each */
   size_t passed_row, n_passed;             /* rows that were not yet reported to how.passed */
   mx_diff_options how;
+  const char *name[2];                 /* of A and B, in words */
   double value[256], scale_value[256]; /* of codes of up to 8 bits */
   uint8_t nan[256], scale_nan[256];
   double middle[256]; /* midpoints of neighbouring magnitudes, ascending */

@@ -145,8 +145,8 @@ static void say_order(diff_job *j) {
         some = 2;
         break;
       }
-  mxi_diff_say(j, "the codes of each group of %zu are in another order: B has A's of the places %zu, %zu, %zu, %zu, ...%s", o->size, place[0],
-               place[1], place[2], place[3], of[some]);
+  mxi_diff_say(j, "the codes of each group of %zu are in another order: %s has %s's of the places %zu, %zu, %zu, %zu, ...%s", o->size,
+               j->name[1], j->name[0], place[0], place[1], place[2], place[3], of[some]);
 }
 
 void mxi_diff_moves_merge(diff_job *j, const diff_job *later) {
@@ -200,9 +200,9 @@ static void one_code(diff_job *j) {
     for (size_t c = 0; c < j->b->cols; c++)
       if (diff_code(j, j->b, r, c) != code) return;
   if (code == 0)
-    mxi_diff_say(j, "every code of B is zero");
+    mxi_diff_say(j, "every code of %s is zero", j->name[1]);
   else
-    mxi_diff_say(j, "every code of B is 0x%X (%g)", (unsigned)code, mx_decode(j->elem, code));
+    mxi_diff_say(j, "every code of %s is 0x%X (%g)", j->name[1], (unsigned)code, mx_decode(j->elem, code));
 }
 
 /* B is [rows][cols] like A, but holds A column by column. */
@@ -268,7 +268,7 @@ static void lines_or_tiles(diff_job *j) {
     if (more) return;
   }
   if (mxi_order_find(words, sizeof words, &(order_source){j->a->rows, j->a->cols, 1, codes_of_row, j, j->lack}))
-    mxi_diff_say(j, "B has A's codes with %s", words);
+    mxi_diff_say(j, "%s has %s's codes with %s", j->name[1], j->name[0], words);
 }
 
 void mxi_diff_moves_end(diff_job *j) {
@@ -287,7 +287,7 @@ void mxi_diff_moves_end(diff_job *j) {
     if (transposed(j)) mxi_diff_say(j, "the codes are transposed");
     one_code(j);
     if (d->n_patterns == before) lines_or_tiles(j);
-    if (turned(j)) mxi_diff_say(j, "B is the transpose of the input, quantised");
+    if (turned(j)) mxi_diff_say(j, "%s is the transpose of the input, quantised", j->name[1]);
   }
   if (mxi_diff_telling(DIFF_OF_MORE, (double)(d->codes + d->scales) / 2) && other_axis(j))
     mxi_diff_say(j, "blocks lie along columns instead of rows, or the other way");

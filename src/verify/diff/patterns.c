@@ -242,13 +242,13 @@ static void code_patterns(diff_job *j) {
     mxi_diff_say(j, "all negative");
   if (!by_input && alive >> A_POSITIVE & 1 && mxi_diff_telling(share(j, usual_codes(j, sign, 0), DIFF_OF_TWO), n))
     mxi_diff_say(j, "all positive");
-  if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && mxi_diff_telling(2 * one, n)) mxi_diff_say(j, "all are zero in B");
-  if (alive >> STEP_UP & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step larger in B");
-  if (alive >> STEP_DOWN & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step smaller in B");
+  if (alive >> B_IS_ZERO & 1 && !(alive >> ZERO_SIGN & 1) && mxi_diff_telling(2 * one, n)) mxi_diff_say(j, "all are zero in %s", j->name[1]);
+  if (alive >> STEP_UP & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step larger in %s", j->name[1]);
+  if (alive >> STEP_DOWN & 1 && mxi_diff_telling(DIFF_OF_TWO, n)) mxi_diff_say(j, "all one step smaller in %s", j->name[1]);
   if (alive >> CODE_SUBNORMAL & 1 && mxi_diff_telling(share(j, subnormals, one), n)) mxi_diff_say(j, "all at subnormal codes");
   for (int i = 0; i < 2; i++)
     if (magnitude[i] > 0 && mxi_diff_telling(i ? 2 * one : share(j, usual_size(j, (uint32_t)magnitude[i]), 2 * one), n - 1))
-      mxi_diff_say(j, "all have the code of %g in %s", fabs(mx_decode(j->elem, (uint64_t)magnitude[i])), i ? "B" : "A");
+      mxi_diff_say(j, "all have the code of %g in %s", fabs(mx_decode(j->elem, (uint64_t)magnitude[i])), j->name[i]);
 }
 
 static void input_patterns(diff_job *j) {
@@ -324,15 +324,15 @@ static void scale_patterns(diff_job *j) {
   const size_t n = a->scale_rows * a->scale_cols;
   const double differ = (double)j->scales_place.n, step = (double)llabs(j->scales_step);
   if (j->scales_place.n == 1) /* no pattern, but it has no example either */
-    mxi_diff_say(j, "one scale differs (row %zu, block column %zu): %u in A, %u in B, %.0f code%s %s%s",
+    mxi_diff_say(j, "one scale differs (row %zu, block column %zu): %u in %s, %u in %s, %.0f code%s %s%s",
                  j->scales_place.row[0] * (a->scale_rows == a->rows ? 1 : j->block_rows), j->scales_place.span[0], (unsigned)j->scales_first[0],
-                 (unsigned)j->scales_first[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
+                 j->name[0], (unsigned)j->scales_first[1], j->name[1], step, step > 1 ? "s" : "", j->scales_step > 0 ? "larger" : "smaller",
                  j->scales_wrap ? ", modulo 256" : "");
   if (j->scales_steps == 1 && mxi_diff_telling(step < 2 ? DIFF_OF_FEW : DIFF_OF_MANY, differ)) {
     if (step < 2)
-      mxi_diff_say(j, "every scale that differs is one code %s in B", j->scales_step > 0 ? "larger" : "smaller");
+      mxi_diff_say(j, "every scale that differs is one code %s in %s", j->scales_step > 0 ? "larger" : "smaller", j->name[1]);
     else
-      mxi_diff_say(j, "every scale that differs is %.0f codes %s in B%s%s", step, j->scales_step > 0 ? "larger" : "smaller",
+      mxi_diff_say(j, "every scale that differs is %.0f codes %s in %s%s%s", step, j->scales_step > 0 ? "larger" : "smaller", j->name[1],
                    j->scales_wrap ? ", modulo 256" : "",
                    j->scales_step == -127 && a->scale_bytes == 1 ? " (the exponent without its bias)" : "");
   }
@@ -342,23 +342,25 @@ static void scale_patterns(diff_job *j) {
   if (!mxi_diff_telling(DIFF_OF_MORE, differ / 2)) return;
   if (scales_turned(j)) mxi_diff_say(j, "the scales are transposed");
   if (one_scale_code(j))
-    mxi_diff_say(j, "every scale of B is 0x%02X (%g)", (unsigned)mx_scale_code_at(b, 0), diff_scale_value(j, mx_scale_code_at(b, 0)));
+    mxi_diff_say(j, "every scale of %s is 0x%02X (%g)", j->name[1], (unsigned)mx_scale_code_at(b, 0),
+                 diff_scale_value(j, mx_scale_code_at(b, 0)));
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
   for (int l = 1; l < MX_LAYOUT_COUNT; l++)
     if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) &&
         (other || (other = noted(malloc(n + 1), j->lack)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
-      if (!memcmp(other, b->scales, n)) mxi_diff_say(j, "B's scales are in another layout (nv128x4 or amd_shuffle), not converted");
+      if (!memcmp(other, b->scales, n))
+        mxi_diff_say(j, "%s's scales are in another layout (nv128x4 or amd_shuffle), not converted", j->name[1]);
     }
   free(other);
   if (!as_often(j)) return;
   char words[160];
   const order_source s = {a->scale_rows, a->scale_cols, 1, scales_of_row, j, j->lack};
   if (!scales_turned(j) && mxi_order_find(words, sizeof words, &s))
-    mxi_diff_say(j, "B has A's scales with %s", words);
+    mxi_diff_say(j, "%s has %s's scales with %s", j->name[1], j->name[0], words);
   else
-    mxi_diff_say(j, "B's scales are A's in another order");
+    mxi_diff_say(j, "%s's scales are %s's in another order", j->name[1], j->name[0]);
 }
 
 /* ---- the tensor scale */
@@ -394,21 +396,22 @@ static void tensor_pattern(diff_job *j) {
   const char *store = mx_tensor_store_name(j->spec);
   const double a = (double)j->a->tensor_scale, b = (double)j->b->tensor_scale,
                target = j->spec->tensor_target != 0 ? (double)j->spec->tensor_target : mx_format_max(j->elem) * mx_format_max(j->scale);
-  char how[120] = "";
+  char how[160] = "";
   if (isfinite(a) && a > 0 && isfinite(b) && b > 0) {
     const int own = !strcmp(store, "amax") ? 0 : !strcmp(store, "divisor") ? 2 : 1;
     const double amax = own == 0 ? a : own == 1 ? a * target : target / a;
     convention c[16];
     const size_t n = conventions(c, amax, target);
     for (size_t i = 0; i < n && !*how; i++)
-      if (near(b, c[i].value)) snprintf(how, sizeof how, ": A stores %.40s, B stores %.40s", c[own].words, c[i].words);
-    if (!*how && power_of_two(b / a)) snprintf(how, sizeof how, ": B's is 2^%d times A's", ilogb(b / a));
-    if (!*how && near(b, a * a)) snprintf(how, sizeof how, ": B's is the square of A's");
+      if (near(b, c[i].value))
+        snprintf(how, sizeof how, ": %.24s stores %.40s, %.24s stores %.40s", j->name[0], c[own].words, j->name[1], c[i].words);
+    if (!*how && power_of_two(b / a)) snprintf(how, sizeof how, ": %.24s's is 2^%d times %.24s's", j->name[1], ilogb(b / a), j->name[0]);
+    if (!*how && near(b, a * a)) snprintf(how, sizeof how, ": %.24s's is the square of %.24s's", j->name[1], j->name[0]);
   }
   if (!d->codes && !d->scales)
-    mxi_diff_say(j, "the tensor scale is what differs (%.9g in A, %.9g in B); codes and scales agree%s", a, b, how);
+    mxi_diff_say(j, "the tensor scale is what differs (%.9g in %s, %.9g in %s); codes and scales agree%s", a, j->name[0], b, j->name[1], how);
   else
-    mxi_diff_say(j, "the tensor scale differs too (%.9g in A, %.9g in B)%s", a, b, how);
+    mxi_diff_say(j, "the tensor scale differs too (%.9g in %s, %.9g in %s)%s", a, j->name[0], b, j->name[1], how);
 }
 
 void mxi_diff_patterns_end(diff_job *j) {
