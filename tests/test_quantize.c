@@ -536,6 +536,41 @@ START_TEST(transposed_equals_the_transpose) {
 }
 END_TEST
 
+/* Whole tiles of a rotation, which a kernel turns and rotates at once; some with NaN, Inf, overflow and -0. */
+START_TEST(turned_and_rotated_at_once) {
+  enum { ROWS = 48, COLS = 80, CASES = 5 };
+  static const char *const keys[] = {"had.size=16 tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+                                     "had.size=16 had.sign=te elem.round=sr tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+                                     "had.size=16 had.sign=fresh scale.nan=clamp tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+                                     "had.size=16 had.sign=te block=row",
+                                     "had.size=16 input.dtype=bfloat16",
+                                     "had.size=8 tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value",
+                                     "tensor.norm=nv scale=e4m3 block=1x16 scale.rule=value"};
+  float x[ROWS * COLS], t[ROWS * COLS];
+  for (size_t i = 0; i < sizeof keys / sizeof *keys * CASES; i++) {
+    const size_t kind = i % CASES;
+    for (size_t k = 0; k < ROWS * COLS; k++) x[k] = (float)(int32_t)mx_random(9, MX_STREAM_ELEMENT, k) * (kind == 4 ? 0x1p96f : 0x1p-31f);
+    if (kind == 1) x[ROWS * COLS / 2] = NAN;
+    if (kind == 2) x[ROWS * COLS - 1] = -INFINITY;
+    if (kind == 3) memset(x, 0, 20 * COLS * sizeof *x), x[0] = -0.0f;
+    for (size_t r = 0; r < ROWS; r++)
+      for (size_t c = 0; c < COLS; c++) t[c * ROWS + r] = x[r * COLS + c];
+    mx_spec spec = {0};
+    mx_tensor a, b;
+    char why[256];
+    ck_assert_int_eq(mx_spec_parse(&spec, keys[i / CASES], NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&a, COLS, ROWS, &spec) | mx_tensor_alloc(&b, COLS, ROWS, &spec), MX_OK);
+    mx_error err;
+    if (mx_quantize_transposed(&a, x, ROWS, COLS, COLS, &spec, NULL, &err)) ck_abort_msg("%s: %s", keys[i / CASES], err.text);
+    if (mx_quantize(&b, t, COLS, ROWS, ROWS, &spec, NULL, &err)) ck_abort_msg("%s: %s", keys[i / CASES], err.text);
+    compare(why, &a, &b);
+    ck_assert_msg(!*why && !memcmp(&a.tensor_scale, &b.tensor_scale, sizeof a.tensor_scale), "%s, kind %zu: %s", keys[i / CASES], kind, why);
+    mx_tensor_free(&a);
+    mx_tensor_free(&b);
+  }
+}
+END_TEST
+
 START_TEST(bad_arguments_are_refused) {
   mx_spec spec = {0};
   mx_tensor t;
@@ -560,7 +595,7 @@ int main(void) {
   Suite *s = suite_create("quantize");
   const struct {
     const char *name;
-    const TTest *tests[4];
+    const TTest *tests[5];
   } cases[] = {
       {"presets", {every_preset_on_every_suite, every_preset_on_the_steps_of_every_scale_rule}},
       {"mixtures", {random_mixtures_of_keys, values_as_they_are, bfloat16_by_hand}},
@@ -574,11 +609,12 @@ int main(void) {
       {"corners",
        {a_zero_scale_of_e8m0_stays_zero_in_a_chain, far_ends_of_rules, a_quotient_beside_a_tie, zero_blocks_draw_and_binary16_overflows}},
       {"invariants",
-       {threads_pieces_and_strides_do_not_matter, counters_carry_within_a_row, transposed_equals_the_transpose, bad_arguments_are_refused}}};
+       {threads_pieces_and_strides_do_not_matter, counters_carry_within_a_row, transposed_equals_the_transpose, turned_and_rotated_at_once,
+        bad_arguments_are_refused}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     TCase *t = tcase_create(cases[i].name);
     tcase_set_timeout(t, 600);
-    for (size_t k = 0; k < 4 && cases[i].tests[k]; k++) tcase_add_test(t, cases[i].tests[k]);
+    for (size_t k = 0; k < 5 && cases[i].tests[k]; k++) tcase_add_test(t, cases[i].tests[k]);
     suite_add_tcase(s, t);
   }
   return run_suite(s);

@@ -7,7 +7,14 @@
 #include "gemm/output.h"
 #include "kernels/threads.h"
 
-enum { L = MXG_LANES, PANELS = 16, PANEL_MEMORY = 8 << 20, MEMORY = 40 << 20 /* of all threads */ };
+enum {
+  L = MXG_LANES,
+  PANELS = 16,
+  PANEL_MEMORY = 8 << 20, /* of a thread's row panels */
+  MEMORY = 40 << 20,      /* of all threads */
+  CACHED = 1 << 20,       /* what the second-level cache keeps of decoded row panels, which every column panel reads again */
+  LEAST = 4               /* but fewer do not pay for decoding the column panel */
+};
 
 const mxg_kernels *mxi_gemm_kernels_best(const mx_exec *exec) {
 #if defined(__x86_64__)
@@ -155,7 +162,9 @@ static size_t group_in(int n_threads, size_t bytes) {
 static mx_status all_tiles(const mxg_plan *plan, void *d, const void *c) {
   const mxg_kernels *kernels = mxi_gemm_kernels_best(&plan->o.exec);
   const int n_threads = threads_in(plan, 2 * mxi_gemm_panel_bytes(plan));
-  size_t group = group_in(n_threads, mxi_gemm_panel_bytes(plan));
+  const size_t bytes = mxi_gemm_panel_bytes(plan), cached = CACHED / (bytes + 1), many = cached < LEAST ? LEAST : cached;
+  size_t group = group_in(n_threads, bytes);
+  if (group > many) group = many;
   const size_t panels_m = (plan->M + L - 1) / L, panels_n = (plan->N + L - 1) / L;
   while (group > 1 && (panels_m + group - 1) / group * ((panels_n + PANELS - 1) / PANELS) < 2 * (size_t)n_threads) group /= 2;
   const size_t groups_m = (panels_m + group - 1) / group, groups_n = (panels_n + PANELS - 1) / PANELS;

@@ -14,14 +14,14 @@
 static const mx_kernels table[] = {
 #if defined(__x86_64__)
     {MX_ISA_AVX512, &mxi_stages_avx512, &mxi_values_avx512, mxi_encode_avx512, &mxi_bytes_avx512, mxi_input_avx512, mxi_turn_avx512,
-     mxi_widen_avx512, &mxi_differ_avx512},
-    {MX_ISA_AVX2, &mxi_stages_avx2, &mxi_values_avx2, mxi_encode_avx2, &mxi_bytes_avx2, mxi_input_avx2, mxi_turn_avx2, mxi_widen_avx2,
-     &mxi_differ_avx2},
+     mxi_turned_amax_avx512, mxi_widen_avx512, &mxi_differ_avx512},
+    {MX_ISA_AVX2, &mxi_stages_avx2, &mxi_values_avx2, mxi_encode_avx2, &mxi_bytes_avx2, mxi_input_avx2, mxi_turn_avx2, mxi_turned_amax_avx2,
+     mxi_widen_avx2, &mxi_differ_avx2},
 #elif defined(__aarch64__)
-    {MX_ISA_NEON, &mxi_stages_neon, &mxi_values_neon, mxi_encode_neon, &mxi_bytes_neon, mxi_input_neon, mxi_turn_neon, mxi_widen_neon,
-     &mxi_differ_neon},
+    {MX_ISA_NEON, &mxi_stages_neon, &mxi_values_neon, mxi_encode_neon, &mxi_bytes_neon, mxi_input_neon, mxi_turn_neon, mxi_turned_amax_neon,
+     mxi_widen_neon, &mxi_differ_neon},
 #endif
-    {0, NULL, &mxi_values_scalar, NULL, NULL, mxi_input_scalar, mxi_turn_scalar, mxi_widen_scalar, &mxi_differ_scalar}};
+    {0, NULL, &mxi_values_scalar, NULL, NULL, mxi_input_scalar, mxi_turn_scalar, NULL, mxi_widen_scalar, &mxi_differ_scalar}};
 
 static const struct {
   const char *name;

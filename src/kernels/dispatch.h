@@ -17,6 +17,7 @@
   MX_KERNEL(bytes, const mx_byte_kernels *, "pack, unpack, layouts")                                                                           \
   MX_KERNEL(input, mx_input_kernel *, "hadamard, flush, input.dtype")                                                                          \
   MX_KERNEL(turn, mx_turn_kernel *, "transposed input")                                                                                        \
+  MX_KERNEL(turned_amax, mx_turned_amax_kernel *, "tensor amax of rotated, transposed input")                                                  \
   MX_KERNEL(widen, mx_widen_kernel *, "16-bit input")                                                                                          \
   MX_KERNEL(differ, const mx_differ_kernels *, "diff")
 

@@ -56,9 +56,11 @@ void mxi_widen_scalar(float *out, const uint16_t *x, size_t n, int dtype) {
   }
 }
 
-void mxi_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
+int mxi_turn_scalar(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in) {
+  (void)in;
   for (size_t r = 0; r < n_rows; r++)
     for (size_t c = 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
+  return 0;
 }
 
 static void rotate(float *t, const mx_input *in) {

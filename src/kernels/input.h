@@ -23,9 +23,14 @@ typedef struct mx_input {
 typedef void mx_input_kernel(float *out, const float *x, size_t n, const mx_input *in);
 mx_input_kernel mxi_input_scalar, mxi_input_avx2, mxi_input_avx512, mxi_input_neon;
 
-/** Transposes [n_cols][n_rows] values with row stride ld into [n_rows][n_cols] with row stride ld_out. */
-typedef void mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols);
+/** Transposes [n_cols][n_rows] values with row stride ld into [n_rows][n_cols] with row stride ld_out. Returns 1 if it has also done to the rows what
+ *  `in` says, which some kernels do where that is a rotation alone and both sizes suit them. */
+typedef int mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in);
 mx_turn_kernel mxi_turn_scalar, mxi_turn_avx2, mxi_turn_avx512, mxi_turn_neon;
+
+/** The largest magnitude, as bits, of such a transpose after that, or -1 if this kernel does not do it. */
+typedef int32_t mx_turned_amax_kernel(const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in);
+mx_turned_amax_kernel mxi_turned_amax_avx2, mxi_turned_amax_avx512, mxi_turned_amax_neon;
 
 /** Widens n bfloat16 or binary16 numbers (MX_INPUT_DTYPE_*) to binary32; a NaN keeps its payload. */
 typedef void mx_widen_kernel(float *out, const uint16_t *x, size_t n, int dtype);

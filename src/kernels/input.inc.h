@@ -1,5 +1,5 @@
 /* Rounds, flushes and rotates rows over the lanes of vectors_*.h. The including file gives the names of the kernels: KERNEL, TURN for the
- * transpose, and WIDEN for 16-bit inputs. */
+ * transpose, TURNED_AMAX for its largest magnitude, and WIDEN for 16-bit inputs. */
 #include <float.h>
 #include <string.h>
 
@@ -158,20 +158,70 @@ void KERNEL(float *out, const float *x, size_t n, const mx_input *in) {
   memcpy(out + here, t, rest * sizeof *t);
 }
 
-void TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols) {
+/* Whether the W rows that are transposed together are a tile of the rotation, and nothing else is done to them. */
+INLINE int is_tile(const mx_input *in) { return W == 16 && in->had_size == W && in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush; }
+
+/* Rotates each lane of W rows, which takes no permutations; without the factor. */
+INLINE void rotate_down(vf t[W], const mx_input *in) {
+  if (in->signs)
+    for (unsigned k = 0; k < W; k++) t[k] = vi_float(vi_xor(vf_bits(t[k]), vi_set((int32_t)in->sign[k])));
+#pragma GCC unroll 4
+  for (unsigned stride = 1; stride < W; stride *= 2)
+#pragma GCC unroll 16
+    for (unsigned k = 0; k < W; k++)
+      if (!(k & stride)) {
+        const vf a = t[k], b = t[k + stride];
+        t[k] = vf_add(a, b);
+        t[k + stride] = vf_sub(a, b);
+      }
+}
+
+INLINE void load_rows(vf t[W], const float *x, size_t ld) {
+  for (size_t k = 0; k < W; k++) {
+    __builtin_prefetch(x + (k + AHEAD) * ld, 0, 2);
+    t[k] = vf_load(x + k * ld);
+  }
+}
+
+INLINE void turned(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in, const int rotates) {
   const size_t rows = n_rows / W * W, cols = n_cols / W * W;
   for (size_t c = 0; c < cols; c += W)
     for (size_t r = 0; r < rows; r += W) {
       vf t[W];
-      for (size_t k = 0; k < W; k++) {
-        __builtin_prefetch(x + (c + k + AHEAD) * ld + r, 0, 2);
-        t[k] = vf_load(x + (c + k) * ld + r);
+      load_rows(t, x + c * ld + r, ld);
+      if (rotates) {
+        rotate_down(t, in);
+        for (size_t k = 0; k < W; k++) t[k] = finished(t[k], vf_set(in->factor));
       }
       vf_transpose(t);
       for (size_t k = 0; k < W; k++) vf_store(out + (r + k) * ld_out + c, t[k]);
     }
   for (size_t r = 0; r < n_rows; r++)
     for (size_t c = r < rows ? cols : 0; c < n_cols; c++) out[r * ld_out + c] = x[c * ld + r];
+}
+
+int TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in) {
+  const int rotates = is_tile(in) && n_rows % W == 0 && n_cols % W == 0;
+  if (rotates)
+    turned(out, ld_out, x, ld, n_rows, n_cols, in, 1);
+  else
+    turned(out, ld_out, x, ld, n_rows, n_cols, in, 0);
+  return rotates;
+}
+
+/* Multiplying by the factor and rounding keeps the order of magnitudes, so that the largest alone is multiplied. A NaN counts as larger than Inf. */
+int32_t TURNED_AMAX(const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in) {
+  vi most = vi_set(0);
+  if (!is_tile(in) || n_rows % W || n_cols % W) return -1;
+  for (size_t c = 0; c < n_cols; c += W)
+    for (size_t r = 0; r < n_rows; r += W) {
+      vf t[W];
+      load_rows(t, x + c * ld + r, ld);
+      rotate_down(t, in);
+      for (size_t k = 0; k < W; k++) most = vi_max(most, magnitude_of(vf_bits(t[k])));
+    }
+  const vf largest = finished(vi_float(vi_set(vi_hmax(most))), vf_set(in->factor));
+  return vi_hmax(vf_bits(largest));
 }
 
 INLINE vi widened(vi half, const int dtype) {

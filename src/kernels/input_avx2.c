@@ -4,5 +4,6 @@
 
 #define KERNEL mxi_input_avx2
 #define TURN mxi_turn_avx2
+#define TURNED_AMAX mxi_turned_amax_avx2
 #define WIDEN mxi_widen_avx2
 #include "kernels/input.inc.h"

@@ -172,8 +172,33 @@ static void see_row(float *largest, int *has_nan, const float *x, size_t n, cons
   }
 }
 
+/* Finds the maximum of a rotated, transposed source as it lies in memory, a tile's rows at a time. Returns 0 if its kernel does not do that, or where
+ * there are NaN or Inf. */
+static int turned_amax(float *out, const mx_source *src, const mx_exec *exec) {
+  const size_t tile = src->input.had_size, ld = (size_t)src->col_step;
+  int32_t largest = 0, least = 0; /* of the bits of parts: less than 0 says no */
+  if (src->col_step == 1 || !tile || src->cols % tile || !src->turned_amax) return 0;
+#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max             \
+                                                                                                                               : largest)      \
+    reduction(min                                                                                                                              \
+              : least)
+  for (size_t c = 0; c < src->cols; c += tile) {
+    const int32_t bits = src->turned_amax(src->at + c * ld, ld, src->rows, tile, &src->input);
+    largest = bits > largest ? bits : largest;
+    least = bits < least ? bits : least;
+  }
+  if (least < 0 || largest >= 0x7F800000) return 0;
+  memcpy(out, &largest, sizeof largest);
+  return 1;
+}
+
 /* Columns of a transposed source are turned so many at a time as lie in a line of the cache, so that each line is read once. */
-static mx_status amax_of_source(float *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec) {
+static mx_status amax_of_source(float *out, const mx_source *source, const mx_spec *spec, const mx_exec *exec) {
+  mx_source unturned = *source; /* a maximum without a rotation is that of the rows, too */
+  if (source->col_step != 1 && !source->input.had_size)
+    unturned.rows = source->cols, unturned.cols = source->rows, unturned.row_step = source->col_step, unturned.col_step = 1;
+  const mx_source *src = &unturned;
+  if (turned_amax(out, src, exec)) return MX_OK;
   enum { LINE = 16, TURNED = 1024 };
   const size_t at_once = src->col_step != 1 ? LINE : 1, piece = src->col_step != 1 && src->cols > TURNED ? TURNED : src->cols;
   const int direct = mxi_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
@@ -212,6 +237,7 @@ static mx_source source_of(const float *at, ptrdiff_t row_step, ptrdiff_t col_st
   const mx_kernels *k = mxi_kernels_for(exec ? exec->isa_mask : 0);
   s.kernel = k->input;
   s.turn = k->turn;
+  s.turned_amax = k->turned_amax;
   return s;
 }
 

@@ -7,8 +7,10 @@ int mxi_rows_direct(const mx_source *src) { return !src->at16 && src->col_step =
 
 void mxi_rows_load(float *out, size_t ld, const mx_source *src, size_t first, size_t count, size_t col, size_t n_cols) {
   const int turned = src->col_step != 1;
-  if (turned) /* then row_step is 1 */
-    src->turn(out, ld, src->at + first + col * (size_t)src->col_step, (size_t)src->col_step, count, n_cols);
+  if (turned) { /* then row_step is 1 */
+    const float *at = src->at + first + col * (size_t)src->col_step;
+    if (src->turn(out, ld, at, (size_t)src->col_step, count, n_cols, &src->input)) return;
+  }
   for (size_t r = 0; r < count && src->at16; r++)
     src->widen(out + r * ld, src->at16 + (ptrdiff_t)(first + r) * src->row_step + col, n_cols, src->type);
   if ((turned || src->at16) && as_they_are(&src->input)) return;

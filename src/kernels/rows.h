@@ -13,7 +13,8 @@ typedef struct mx_source {
   size_t rows, cols;
   mx_input input;
   mx_input_kernel *kernel;
-  mx_turn_kernel *turn; /* for transposes */
+  mx_turn_kernel *turn;               /* for transposes */
+  mx_turned_amax_kernel *turned_amax; /* the same; NULL: none */
   mx_widen_kernel *widen;
 } mx_source;
 

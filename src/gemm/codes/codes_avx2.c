@@ -112,16 +112,50 @@ static inline __m128i signed_bytes(uint32_t *out, __m128i two) {
   return _mm_madd_epi16(_mm_maddubs_epi16(_mm_set1_epi8(1), _mm_add_epi8(even, odd)), _mm_set1_epi16(1));
 }
 
+static inline __m128i four_words(const uint32_t *p) {
+  __m128i x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+
+/* Blocks of two words, two at a time: the bytes of the first are the lower ones of signed_bytes(). Returns how many it did. */
+static size_t pairs_of_blocks(uint32_t *out, int32_t *offset, const uint32_t *words, size_t n_blocks) {
+  size_t b = 0;
+  for (; b + 2 <= n_blocks; b += 2) {
+    uint32_t both[8];
+    const __m128i each = signed_bytes(both, four_words(words + 2 * b)), sum = _mm_add_epi32(each, _mm_shuffle_epi32(each, 0xB1));
+    memcpy(out + b * L * 4, both, 16);
+    memcpy(out + (b + 1) * L * 4, both + 4, 16);
+    offset[b * L] = -12 * _mm_cvtsi128_si32(sum);
+    offset[(b + 1) * L] = -12 * _mm_extract_epi32(sum, 2);
+  }
+  return b;
+}
+
+/* Blocks of four words. */
+static void whole_blocks(uint32_t *out, int32_t *offset, const uint32_t *words, size_t n_blocks) {
+  for (size_t b = 0; b < n_blocks; b++) {
+    __m128i sum = signed_bytes(out + b * L * 8, four_words(words + 4 * b));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
+    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xB1));
+    offset[b * L] = -12 * _mm_cvtsi128_si32(sum);
+  }
+}
+
 void mxi_gemm_pack_a_avx2(uint32_t *out, int32_t *offset, const uint32_t *words, size_t groups, size_t n_blocks) {
-  for (size_t b = 0; b < n_blocks; b++, out += L * groups * 2, words += groups) {
+  if (groups == 4) {
+    whole_blocks(out, offset, words, n_blocks);
+    return;
+  }
+  const size_t done = groups == 2 ? pairs_of_blocks(out, offset, words, n_blocks) : 0;
+  out += done * L * groups * 2, words += done * groups;
+  for (size_t b = done; b < n_blocks; b++, out += L * groups * 2, words += groups) {
     __m128i sum = _mm_setzero_si128();
     for (size_t g = 0; g < groups; g += 4) {
       uint32_t in[4] = {0}, last[8];
       const size_t n = groups - g < 4 ? groups - g : 4;
-      memcpy(in, words + g, n == 4 ? sizeof in : n * 4);
-      __m128i two;
-      memcpy(&two, in, sizeof two);
-      sum = _mm_add_epi32(sum, signed_bytes(n == 4 ? out + 2 * g : last, two));
+      memcpy(in, words + g, n * 4);
+      sum = _mm_add_epi32(sum, signed_bytes(n == 4 ? out + 2 * g : last, four_words(in)));
       if (n < 4) memcpy(out + 2 * g, last, n * 8);
     }
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));

@@ -61,21 +61,35 @@ void mxi_gemm_line_values(double *v, const double *s, const mxg_plan *plan, int 
   for (size_t k = 0; k < plan->K; k++) v[k] = value(plan, v[k], s[k / plan->block], divides);
 }
 
-/* Fills all rows of a panel at once in the common case: elements of up to 8 bits along K. */
+/* Fills all rows of a panel at once in the common case: elements of up to 8 bits along K, eight bytes of a row at a time. */
 static void fill_bytes(mxg_panel *p, const mxg_operand *o, size_t row0) {
-  for (size_t k = 0; k < p->K; k++)
-    for (size_t r = 0; r < L; r++) p->v[k * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + k]];
+  const double *value = o->elem_value;
+  double *restrict v = p->v;
+  size_t k = 0;
+  for (; k + 8 <= p->K; k += 8)
+    for (size_t r = 0; r < L; r++) {
+      uint64_t eight;
+      memcpy(&eight, o->data + (row0 + r) * o->line_bytes + k, sizeof eight);
+#pragma GCC unroll 8
+      for (size_t i = 0; i < 8; i++) v[(k + i) * L + r] = value[eight >> 8 * i & 255];
+    }
+  for (; k < p->K; k++)
+    for (size_t r = 0; r < L; r++) v[k * L + r] = value[o->data[(row0 + r) * o->line_bytes + k]];
 }
 
 static void fill_nibbles(mxg_panel *p, const mxg_operand *o, size_t row0) {
-  for (size_t k = 0; k + 1 < p->K; k += 2)
+  const double *value = o->elem_value;
+  double *restrict v = p->v;
+  size_t k = 0;
+  for (; k + 16 <= p->K; k += 16)
     for (size_t r = 0; r < L; r++) {
-      const unsigned two = o->data[(row0 + r) * o->line_bytes + k / 2];
-      p->v[k * L + r] = o->elem_value[two & 15];
-      p->v[(k + 1) * L + r] = o->elem_value[two >> 4];
+      uint64_t sixteen;
+      memcpy(&sixteen, o->data + (row0 + r) * o->line_bytes + k / 2, sizeof sixteen);
+#pragma GCC unroll 16
+      for (size_t i = 0; i < 16; i++) v[(k + i) * L + r] = value[sixteen >> 4 * i & 15];
     }
-  if (p->K % 2)
-    for (size_t r = 0; r < L; r++) p->v[(p->K - 1) * L + r] = o->elem_value[o->data[(row0 + r) * o->line_bytes + p->K / 2] & 15];
+  for (; k < p->K; k++)
+    for (size_t r = 0; r < L; r++) v[k * L + r] = value[o->data[(row0 + r) * o->line_bytes + k / 2] >> k % 2 * 4 & 15];
 }
 
 /* Binary32 numbers, whose NaNs become the one that mx_decode() makes of them all. */
