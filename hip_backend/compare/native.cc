@@ -5,6 +5,7 @@
 
 #include "hip_backend/gfx950/native.h"
 #include "hip_backend/gfx950/profile.h"
+#include "hip_backend/run/args.h"
 #include "hip_backend/run/buffer.h"
 #include "mxgold/layout.h"
 #include "mxgold/mma.h"
