@@ -156,7 +156,7 @@ static int run(const cli_context *ctx, void *args) {
   mx_error err;
   if (!a->out) return cli_error("gemm: no output, expected -o D.npy");
   if (family_of(&w.family, "gemm", a->bound != NULL, a->product.bits, a->product.fraction, a->product.sums)) return CLI_TROUBLE;
-  if (a->product.beta.given && !a->product.c) return cli_error("gemm: --beta without --c");
+  if (product_factors("gemm", &a->product)) return CLI_TROUBLE;
   if (model_of(&w, &err)) return cli_fail(&err);
   w.options.out = a->product.type ? (mx_dtype)mx_dtype_find(a->product.type) : MX_F32;
   w.options.alpha = a->product.alpha.given ? &w.alpha : NULL;

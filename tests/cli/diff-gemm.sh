@@ -96,6 +96,7 @@ refuses "mxgold: i.npy: dtype is i32, expected f32, f16 or bf16 (uint16 with --o
 refuses "mxgold: u.npy: dtype is u16, expected f32, f16 or bf16 (uint16 with --out bf16)" $judge u.npy
 differs "D is zero there" $judge u.npy --out bf16
 refuses "mxgold: d.npy: dtype is f32, not the f16 of --out" $judge d.npy --out f16
+refuses "mxgold: diff: --alpha nan: expected a finite number" $judge d.npy --alpha nan
 refuses "mxgold: diff: --beta without --c" $judge d.npy --beta 2
 refuses "mxgold: diff: --accum and --bound exclude each other" $judge d.npy --bound --accum f64
 refuses "mxgold: --bound-bits: 1 to 24 expected" $judge d.npy --bound --bound-bits 0

@@ -26,6 +26,10 @@ accepts "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$sc
 cmp -s "$scratch/ref.npy" "$scratch/d.npy" || fail "gemm --ref differs"
 refuses "mxgold: $scratch/a.safetensors, $scratch/b.safetensors: model 's32': an integer sum takes no block scales, expected operands without scales" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum s32
 refuses "mxgold: model 'f32_blok' is unknown, nearest: f32_block" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --accum f32_blok
+for v in nan inf -inf; do
+  refuses "mxgold: gemm: --alpha $v: expected a finite number" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --alpha $v
+  refuses "mxgold: gemm: --beta $v: expected a finite number" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --c e.npy --beta $v
+done
 refuses "mxgold: gemm: --beta without --c" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --beta 1
 refuses "mxgold: $scratch/e.npy: .npy holds no bf16, expected a .safetensors file" "$mxgold" gemm "$scratch/a.safetensors" "$scratch/b.safetensors" -o "$scratch/e.npy" --out bf16
 accepts "$mxgold" quantize "$scratch/a.npy" -o "$scratch/a16.safetensors" --set block=1x16

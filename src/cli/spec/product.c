@@ -1,11 +1,23 @@
 /* Reads the common options of products. */
 #include "product.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const char *product_types(size_t index) {
   static const char *names[] = {"f32", "bf16", "f16", NULL};
   return names[index];
+}
+
+static int is_finite(const char *command, const char *name, const cli_f32 *factor) {
+  if (!factor->given || isfinite(factor->v)) return CLI_FINE;
+  return cli_error("%s: --%s %g: expected a finite number", command, name, (double)factor->v);
+}
+
+int product_factors(const char *command, const product_form *p) {
+  if (p->beta.given && !p->c) return cli_error("%s: --beta without --c", command);
+  if (is_finite(command, "alpha", &p->alpha)) return CLI_TROUBLE;
+  return is_finite(command, "beta", &p->beta);
 }
 
 float *product_bias(mx_file **file, const char *path, size_t cols) {

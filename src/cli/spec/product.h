@@ -40,6 +40,8 @@ typedef struct product_form {
 
 /** Choices of --out, as those of an option. */
 const char *product_types(size_t index);
+/** Says which factor cannot be meant and returns CLI_TROUBLE: one that is not finite, which would make all of D NaN or Inf, or a beta without C. */
+int product_factors(const char *command, const product_form *p);
 /** The vector of --bias, one a column of D, the caller's to free; *file is open as long as the caller wants. NULL after saying why. */
 float *product_bias(mx_file **file, const char *path, size_t cols);
 

@@ -229,7 +229,7 @@ static int print(const diff_gemm_args *a, const mx_judgement *j, const char *ver
 
 int diff_gemm(const diff_gemm_args *a) {
   work w = {.args = a, .alpha = a->product.alpha.v, .beta = a->product.beta.v};
-  if (a->product.beta.given && !a->product.c) return cli_error("diff: --beta without --c");
+  if (product_factors("diff", &a->product)) return CLI_TROUBLE;
   mx_judge_options how = {.model = a->product.accum, .bound = a->bound, .nan_bits = a->nan_bits, .equal_zeros = a->equal_zeros};
   if (family_of(&how.family, "diff", a->bound, a->product.bits, a->product.fraction, a->product.sums)) return CLI_TROUBLE;
   if (a->bound && a->product.accum) return cli_error("diff: --accum and --bound exclude each other");
