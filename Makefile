@@ -63,8 +63,8 @@ say      = $(if $(V)$(SILENT),,@printf '  %-5s %s\n' $(1) $(2); )
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 ifdef BUILT # check-asan: rooms whose objects are taken from the build that is in this folder
-UNSANITIZED := src/gemm/codes src/gemm/dense src/mma src/verify/fault src/verify/identify src/verify/judge src/verify/probe src/verify/bugs src/ablate src/train \
-  src/sweep src/report
+UNSANITIZED := ref src/gemm src/kernels/math src/mma src/verify/suites src/verify/trial src/verify/fault src/verify/identify src/verify/judge src/verify/probe \
+  src/verify/bugs src/ablate src/train src/sweep src/report
 obj = $(foreach f,$(1),$(if $(filter $(UNSANITIZED:%=%/%),$(f)),$(BUILT),$(B))/obj/$(f:.c=.o))
 endif
 LIB_A := $(B)/libmxgold.a
@@ -164,7 +164,7 @@ test_%: deps-test $(BIN) $(B)/tests/test_% ## one of them; with a prefix too: ma
 # the files of one ISA; and a function of more than 300 accesses calls AddressSanitizer's functions. usan-% has all of them.
 .PHONY: check-asan sanitized
 SANITIZED := tables layout kernels file vector diff
-check-asan: $(LIB_A) ## the library and quick suites under AddressSanitizer and UndefinedBehaviorSanitizer together
+check-asan: $(LIB_A) $(REF_A) ## the library and quick suites under AddressSanitizer and UndefinedBehaviorSanitizer together
 	@$(MAKE) -s CONFIG=asan+usan BUILT=$(B) OPT=-O1 SAN="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 \
 	  -fno-sanitize=null,object-size $(call compiler_takes,--param asan-instrumentation-with-call-threshold=300)" SAN_ISA=-fno-sanitize=pointer-overflow sanitized
 compiler_takes = $(shell echo 'int x;' | $(CC) $(1) -x c -c -o /dev/null - 2>/dev/null && echo '$(1)')

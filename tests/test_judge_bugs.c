@@ -562,11 +562,13 @@ int main(void) {
   Suite *s = suite_create("judge_bugs");
   TCase *t = tcase_create("judge_bugs");
   tcase_set_timeout(t, 120);
-  /* Each bug over one of two formats, in turn; make check-all: over both. */
+  /* Two of three bugs over one of two formats, in turn; make check-all: each over both. */
   for (int i = 0; i < DAMAGES; i++)
-    tcase_add_loop_test(t, bugs_of_operands, 2 * i + (run_whole() ? 0 : i % 2), 2 * i + (run_whole() ? 2 : 1 + i % 2));
+    if (run_whole() || i % 3 < 2)
+      tcase_add_loop_test(t, bugs_of_operands, 2 * i + (run_whole() ? 0 : i % 2), 2 * i + (run_whole() ? 2 : 1 + i % 2));
   for (int i = 0; i < OUTPUTS; i++)
-    tcase_add_loop_test(t, bugs_of_outputs, 2 * i + (run_whole() ? 0 : i % 2), 2 * i + (run_whole() ? 2 : 1 + i % 2));
+    if (run_whole() || i % 3 < 2)
+      tcase_add_loop_test(t, bugs_of_outputs, 2 * i + (run_whole() ? 0 : i % 2), 2 * i + (run_whole() ? 2 : 1 + i % 2));
   tcase_add_loop_test(t, bugs_of_the_epilogue, 0, 12);
   tcase_add_test(t, scales_without_mantissa);
   tcase_add_test(t, a_bug_in_every_second_row);

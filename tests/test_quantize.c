@@ -185,7 +185,7 @@ static void hold_mixtures(size_t want, uint64_t state, int (*draw)(mx_spec *, ui
 
 static size_t mixtures_wanted(size_t by_default) {
   const char *n = getenv("MIXTURES");
-  return n ? strtoul(n, NULL, 10) : run_whole() ? by_default : by_default / 2; /* half of them in make check */
+  return n ? strtoul(n, NULL, 10) : run_whole() ? by_default : by_default / 3; /* a third of them in make check */
 }
 
 START_TEST(random_mixtures_of_keys) { hold_mixtures(mixtures_wanted(1000), MIXTURES_SEED, mixtures_draw, ""); }

@@ -53,6 +53,7 @@ struct mxh_run {
   gfx950_profile *profile;  /* the rules found on the device; NULL: it is not a gfx950 */
   const gfx950_rules *play; /* for the host runtime: the rules of the device that it imitates; NULL: the suggested ones */
   bool quick;               /* run only some cases of each row; for rehearsals, on the host runtime alone */
+  size_t part;              /* run one in so many cases of each row; 0: all of them */
   int first_part;           /* of a group that is resumed after a fault: the parts before it are done or have died */
   bool counting;            /* only count the cases of parts first_part to last_part, on a device that does nothing */
   int last_part;

@@ -12,9 +12,10 @@ namespace mxh_portable {
 /* A failed call counts as a difference, so that nothing passes by not running. */
 bool failed(mxh_run *run, const char *operation, const std::string &what);
 
-/* A quick run takes one in QUICK_PART of the presets, suites, mixtures and kinds of outputs: those whose `turn` is a multiple of it. */
-enum { QUICK_PART = 8 };
-inline bool left_out(const mxh_run *run, size_t turn) { return run->quick && turn % QUICK_PART; }
+/* A run takes one in so many of the presets, suites, mixtures and kinds of outputs: those whose `turn` is a multiple of it. */
+constexpr size_t QUICK_PART = 8; /* of a quick run */
+inline size_t part_of(const mxh_run *run) { return run->quick ? QUICK_PART : run->part ? run->part : 1; }
+inline bool left_out(const mxh_run *run, size_t turn) { return turn % part_of(run); }
 
 struct tensor {
   mx_tensor t = {};

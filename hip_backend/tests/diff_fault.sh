@@ -67,15 +67,6 @@ grep -q '[1-9] cut (cases run/expected), ' said || fail "the table: $(cat said)"
 holds "$as_whole"
 holds 'sorted(r["operation"] for r in rows.values() if r["verdict"] == "cut") == ["dequantize, fast", "quantize, fast"]'
 holds '">%d/%d<td" % (rows["quantize, fast"]["cases"], rows["quantize, fast"]["expected"]) in page and "cut by the end of " in rows["quantize, fast"]["note"]'
-# A memory fault among the probes of the rules: those that were found, all before scale_sgpr, are kept.
-before=$(sed -n 's/^GFX950_RULE(\([a-z0-9_]*\),.*/\1/p' "$root/formats/gfx950_rules.def" | grep -nx scale_sgpr | cut -d: -f1) || fail "there is no rule scale_sgpr"
-before=$((before - 1))
-run gfx950_probe_sgpr:segv --only native
-holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'
-holds '"signal 11" in rows["gfx950'"'"'s instructions"]["first"] and "gfx950_probe_sgpr; case the probes of scale_sgpr" in rows["gfx950'"'"'s instructions"]["first"]'
-holds "len(report['found']) == $before and "'report["found"][0].startswith("nan_fp4: ") and report["found"][0].split(",")[0] in page'
-holds 'rows["native_mxfp4: MXFP4, even rule"]["cases"] and "profile" not in report'
-# A disk that takes its time: the child, at its end, does not write beside the parent, who is at rows it was told of long before.
 echo '#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <unistd.h>
@@ -84,8 +75,16 @@ int rename(const char *from, const char *to) {
   return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
 }' >slow.c
 ${CC:-cc} -shared -fPIC slow.c -ldl -o slow.so || fail "the slow disk does not build"
+# A memory fault among the probes of the rules: those that were found, all before scale_sgpr, are kept.
+before=$(sed -n 's/^GFX950_RULE(\([a-z0-9_]*\),.*/\1/p' "$root/formats/gfx950_rules.def" | grep -nx scale_sgpr | cut -d: -f1) || fail "there is no rule scale_sgpr"
+before=$((before - 1))
+# On a disk that takes its time: the child, at its end, does not write beside the parent, who is at rows it was told of long before.
 LD_PRELOAD=$work/slow.so run gfx950_probe_sgpr:segv --only native
-holds 'report["state"] == "died" and report["silicon"] == "skipped" and len(report["found"]) == '$before
+holds '[r["operation"] for r in rows.values() if r["verdict"] == "DIED"] == ["gfx950'"'"'s instructions"]'
+holds '"signal 11" in rows["gfx950'"'"'s instructions"]["first"] and "gfx950_probe_sgpr; case the probes of scale_sgpr" in rows["gfx950'"'"'s instructions"]["first"]'
+holds "len(report['found']) == $before and "'report["found"][0].startswith("nan_fp4: ") and report["found"][0].split(",")[0] in page'
+holds 'rows["native_mxfp4: MXFP4, even rule"]["cases"] and "profile" not in report'
+holds 'report["state"] == "died" and report["silicon"] == "skipped"'
 # A kernel that does not come back: ended, and the device is not asked again. Two runs beside each other write the same report: each is whole.
 LD_PRELOAD=$work/slow.so "$diff" --device host $quick --fault mxh_quantize:hang --json diff.json --html diff.html --only portable --patience 5 >other 2>other.err &
 other=$!
