@@ -402,6 +402,42 @@ START_TEST(ramp_refused) {
 }
 END_TEST
 
+/* TECHNIQUES 1.8, typed: which operands each policy rounds stochastically. */
+START_TEST(policies_by_hand) {
+  static const struct {
+    const char *key;
+    int sr[MX_OPERANDS];
+  } rows[] = {{"sr.policy=given", {0, 0, 1, 0, 1, 0}},
+              {"sr.policy=none", {0}},
+              {"sr.policy=all", {1, 1, 1, 1, 1, 1}},
+              {"sr.policy=forward", {1, 1, 0, 0, 0, 0}},
+              {"sr.policy=backward", {0, 0, 1, 1, 1, 1}},
+              {"sr.policy=forward_act", {1, 0, 1, 0, 1, 1}},
+              {"sr.policy=chmiel", {0, 0, 1, 0, 1, 1}},
+              {"sr.policy=nvfp4", {0, 0, 1, 0, 1, 0}},
+              {"sr.policy=grad_only_wgrad", {0, 0, 0, 0, 1, 0}}};
+  mx_linear_recipe r;
+  mx_error err;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const mx_linear_text text = {.recipe = "recipe-nvfp4", .train = &rows[i].key, .n_train = 1};
+    ck_assert_int_eq(mx_linear_resolve(&r, NULL, &text, &err), MX_OK);
+    for (int q = 0; q < MX_OPERANDS; q++)
+      ck_assert_msg((r.q[q].elem_round == MX_ROUND_SR) == rows[i].sr[q], "%s: Q%d has elem.round %d", rows[i].key, q + 1, r.q[q].elem_round);
+  }
+  /* A key of one operand comes after it; other roundings than sr stay, and operands that are no format have none. */
+  const char *const train = "sr.policy=backward", *const operands[] = {"Q4:elem.round=rtz", "Q1:elem.round=rna", "Q2:elem=none"};
+  const mx_linear_text text = {.train = &train, .n_train = 1, .operands = operands, .n_operands = 3};
+  ck_assert_int_eq(mx_linear_resolve(&r, NULL, &text, &err), MX_OK);
+  ck_assert_int_eq(r.q[MX_Q4].elem_round, MX_ROUND_RTZ);
+  ck_assert_int_eq(r.q[MX_Q1].elem_round, MX_ROUND_RNA);
+  ck_assert_int_eq(r.q[MX_Q3].elem_round, MX_ROUND_SR);
+  const char *const all = "sr.policy=all";
+  const mx_linear_text tseng = {.recipe = "recipe-tseng", .train = &all, .n_train = 1};
+  ck_assert_int_eq(mx_linear_resolve(&r, NULL, &tseng, &err), MX_OK);
+  ck_assert_int_eq(r.q[MX_Q1].elem_round, MX_ROUND_RNE);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("techniques");
   TCase *t = tcase_create("outliers");
@@ -416,6 +452,7 @@ int main(void) {
   tcase_add_test(t, ramp_is_the_reference);
   tcase_add_test(t, periods_of_a_rehearsal);
   tcase_add_test(t, ramp_refused);
+  tcase_add_test(t, policies_by_hand);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

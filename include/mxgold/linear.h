@@ -62,6 +62,7 @@ enum { MX_OCC_ROW, MX_OCC_TENSOR }; /* occ.index: MX_OCC_SYMMETRIC, MX_OCC_MSAMP
 enum { MX_OCC_RESIDUAL_ON, MX_OCC_RESIDUAL_OFF };
 enum { MX_OCC_WEIGHT_HP, MX_OCC_WEIGHT_Q };
 enum { MX_RAMP_OFF, MX_RAMP_ON };
+enum { MX_HIGH_F32, MX_HIGH_BF16 };
 
 /** How a layer is quantised. The zero struct: all six operands plain OCP MXFP4, the products under f32_block. */
 typedef struct mx_linear_recipe {
@@ -88,8 +89,8 @@ typedef struct mx_linear_text {
   const char *accum; /* an accumulation model, or a matrix unit (mxgold models); NULL: f32_block */
 } mx_linear_text;
 
-/** Resolve a text to a recipe and check it. The order is: preset or recipe, set, the recipe's keys for single operands, operands, the training keys of
- *  the recipe, train.
+/** Resolve a text to a recipe and check it. The order is: preset or recipe, set, the recipe's keys for single operands, sr.policy, operands. The training
+ *  keys are those of the recipe, then train; sr.policy has done its work here, setting it later changes nothing.
  *  unit  memory for a matrix unit, at which out->fused then points; the caller keeps it as long as out
  *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT.   Oracle: tests/test_linear.c */
 mx_status mx_linear_resolve(mx_linear_recipe *out, struct mx_mma_model *unit, const mx_linear_text *text, mx_error *err);

@@ -222,7 +222,8 @@ def convert(model: nn.Module, recipe: str | None = None, *, where: Callable[[str
     after those that the model has already. A layer under several names becomes one new layer under all of them. Subclasses of nn.Linear and
     nn.MultiheadAttention, which call no nn.Linear, stay as they are, which a warning says.
 
-    recipe and the keywords: as Linear. where: a function of the name and the layer that says which; all by default. Returns the model (a new one if it
+    recipe and the keywords: as Linear. where: a function of the name and the layer that says which; all by default. Keys of a whole model and of its
+    optimiser (high.first, high.last, q2.ema, ramp, tensor.hold) are those of `mxgold train` and change nothing here. Returns the model (a new one if it
     is itself an nn.Linear). Raises SpecError.
 
     >>> import torch, mxgold.torch

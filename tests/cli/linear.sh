@@ -51,6 +51,13 @@ for alpha in .9:480 .99:0; do
   cmp -s "$out" "$scratch/ref.safetensors" || fail "occ.alpha=$alpha: --ref gives another file"
   grep -aq "\"occ.clamped\": *\"${alpha#*:}\"" "$out" || fail "occ.alpha=${alpha%:*}: expected ${alpha#*:} clamped values"
 done
+# Quartet's two backward products have the same signs, drawn anew at each step; its forward rotation has none.
+signs() { grep -ao "q$1.spec\": *\"[^\"]*" "$out" | grep -o "had.signs=[0-9a-f]*"; }
+accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --step 1 -o "$out"
+first=$(signs 3)
+[ "$first" ] && [ "$(signs 4) $(signs 5) $(signs 6)" = "$first $first $first" ] || fail "recipe-quartet: signs of Q3 to Q6: $first $(signs 4) $(signs 5) $(signs 6)"
+accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --step 2 -o "$out"
+[ "$(signs 5)" != "$first" ] || fail "recipe-quartet: two steps have the same signs"
 # A product that is switched off is the FP32 product: with all three off every recipe is one.
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-tseng --gemms "" -o "$scratch/a.safetensors"
 accepts "$mxgold" linear "$x" "$w" "$dy" --preset nvfp4 --gemms "" -o "$scratch/b.safetensors"
@@ -59,7 +66,7 @@ for t in y dx dw db; do
 done
 accepts "$mxgold" linear "$x" "$w" --recipe recipe-ocp --accum hopper/wgmma_m64n8k32_f32_e4m3_e5m2 -o "$out"
 refuses "mxgold: linear: no output, expected -o OUT.safetensors" "$mxgold" linear "$x" "$w"
-refuses "mxgold: linear: --recipe 'recipe-nvf' is unknown, nearest: recipe-nvfp4, recipe-ocp, recipe-hif4" "$mxgold" linear "$x" "$w" --recipe recipe-nvf -o "$out"
+refuses "mxgold: linear: --recipe 'recipe-nvf' is unknown, nearest: recipe-nvfp4, recipe-nvfp4-bf16, recipe-ocp" "$mxgold" linear "$x" "$w" --recipe recipe-nvf -o "$out"
 refuses "mxgold: $x has 70 columns and $dy 50, expected the same number of input features" "$mxgold" linear "$x" "$dy" -o "$out"
 refuses "mxgold: $scratch/short.npy: 39 x 50, expected DY of 40 x 50, a row for each row of X and a column for each row of W" "$mxgold" linear "$x" "$w" "$scratch/short.npy" -o "$out"
 refuses "mxgold: linear: fprop: Q1 has blocks of 16 along the reduction axis and Q2 of 32, expected the same" "$mxgold" linear "$x" "$w" --operand Q1:block=1x16 -o "$out"

@@ -112,6 +112,27 @@ silent "quant.accum" quiet-accum $short --set quant.accum=f64
 run heard-accum --set train.steps=1 --set quant.recipe=recipe-bf16 --set quant.accum=f32_seq
 silent "loss.scaling" quiet-dynamic $short --set loss.scaling=dynamic --set loss.growth=4
 run heard-loss $short --set 'quant.set=["scale=e4m3 scale.rule=value"]' --set loss.scale=1e-6
+# Blocks in high precision are those of their names; a share is at least one block; in bfloat16 all of them are recipe-bf16 in the order of the chain.
+deep="--set model.layers=3 --set train.steps=2 --set quant.recipe=recipe-nvfp4"
+run ends-named $deep --set 'quant.high=["model.layers.0.*", "model.layers.2.*"]'
+run ends $deep --set quant.train.high.first=1 --set quant.train.high.last=.4
+same ends-named ends
+run ends-bf16 $deep --set 'quant.high=["model.layers.0.*", "model.layers.2.*"]' --set quant.train.high.dtype=bf16
+run ends-recipe --set model.layers=3 --set train.steps=2 --set quant.recipe=recipe-nvfp4-bf16
+same ends-bf16 ends-recipe
+parts ends ends-bf16 0
+run high-bf16 $deep --set 'quant.high=["*"]' --set quant.train.high.dtype=bf16
+run all-bf16 --set model.layers=3 --set train.steps=2 --set quant.recipe=recipe-bf16 --set quant.accum=f32_seq
+same high-bf16 all-bf16
+silent "high.dtype" quiet-high $short --set quant.train.high.dtype=bf16
+silent "sr.policy" quiet-policy --set train.steps=1 --set quant.recipe=recipe-nvfp4 --set quant.train.sr.policy=nvfp4
+run heard-policy $short --set quant.train.sr.policy=grad_only_wgrad
+run heard-operand $short --set 'quant.operands=["Q5:elem.round=sr"]'
+same heard-policy heard-operand
+# After a late switch blocks in high precision are what they were.
+run late-named $deep --set 'quant.high=["model.layers.0.*"]' --set qaf.when=step --set qaf.step=1
+run late-first $deep --set quant.train.high.first=1 --set qaf.when=step --set qaf.step=1
+same late-named late-first
 # What was tried leaves nothing behind.
 run tried-not --set quant.recipe=recipe-tseng
 silent "loss.scale" tried --set quant.recipe=recipe-tseng --set loss.scale=0.0009765625
@@ -133,4 +154,7 @@ no "ramp is of optimizer.kind=adamw" --set quant.train.ramp=on --set optimizer.k
 no "ramp sums gradients over steps, which optimizer.clip would scale one by one, expected one of the two" --set quant.train.ramp=on --set optimizer.clip=1
 no "model.smooth_swiglu changes the weight that ramp measures, expected one of the two" --set quant.train.ramp=on --set model.smooth_swiglu=true
 no "quant.train: ramp measures single weights, and had.size=16 of Q2 mixes them" --set quant.train.ramp=on --set quant.recipe=recipe-mxfp4-amd
+no "quant.train: high.last=1.5: expected a whole number of blocks, or a share of them below 1" --set quant.train.high.last=1.5
+refuses "mxgold: quant: high.first and high.last keep 1 and 1 of 2 blocks in high precision, which leaves none to quantise" \
+  "$mxgold" train "$scratch/llama.json" -o "$scratch/x" --set model.layers=2 --set quant.recipe=recipe-nvfp4-bf16
 no "quant.train: tensor.hold=2.5: expected a whole number of steps, from 1" --set quant.train.tensor.hold=2.5

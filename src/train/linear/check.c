@@ -53,6 +53,16 @@ static mx_status check_ramp(const mx_linear_recipe *r, mx_error *err) {
   return MX_OK;
 }
 
+/* The trainer keeps the blocks; here it is checked that there can be so many. */
+static mx_status check_high(const mx_linear_recipe *r, mx_error *err) {
+  const double keys[] = {r->high_first, r->high_last};
+  for (int i = 0; i < 2; i++)
+    if (keys[i] >= 1 && keys[i] != floor(keys[i]))
+      return mx_fail(err, MX_ERR_CONFLICT, "%s=%g: expected a whole number of blocks, or a share of them below 1",
+                     i ? "high.last" : "high.first", keys[i]);
+  return MX_OK;
+}
+
 mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
   if (!recipe) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   if (!mx_gemm_model_name(recipe->model)) return mx_fail(err, MX_ERR_ARG, "model %d, expected MX_GEMM_*", recipe->model);
@@ -65,5 +75,6 @@ mx_status mx_linear_check(const mx_linear_recipe *recipe, mx_error *err) {
   if (!status) status = mxi_ema_check(recipe, err);
   if (!status) status = mxi_hold_check(recipe, err);
   if (!status) status = check_ramp(recipe, err);
+  if (!status) status = check_high(recipe, err);
   return status ? status : mxi_gradient_check(recipe, err);
 }

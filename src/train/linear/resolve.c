@@ -50,6 +50,21 @@ static mx_status operand(mx_linear_recipe *r, const char *text, mx_error *err) {
   return status ? mx_fail(err, status, "Q%c: %s", text[1], why.text) : MX_OK;
 }
 
+/* sr.policy: operands that are rounded to elements at all are rounded stochastically or, outside the policy, not. */
+static void follow_policy(mx_linear_recipe *r) {
+  enum { Q1 = 1 << MX_Q1, Q2 = 1 << MX_Q2, Q3 = 1 << MX_Q3, Q4 = 1 << MX_Q4, Q5 = 1 << MX_Q5, Q6 = 1 << MX_Q6 };
+  /* In the order of the key's choices; "given" has none. */
+  static const int policies[] = {0, 0, Q1 | Q2 | Q3 | Q4 | Q5 | Q6, Q1 | Q2, Q1 | Q3 | Q5 | Q6, Q3 | Q4 | Q5 | Q6, Q3 | Q5 | Q6, Q3 | Q5, Q5};
+  for (int q = 0; q < MX_OPERANDS && r->sr_policy; q++) {
+    mx_spec *s = &r->q[q];
+    if (mx_spec_is_plain(s)) continue;
+    if (policies[r->sr_policy] >> q & 1)
+      s->elem_round = MX_ROUND_SR;
+    else if (s->elem_round == MX_ROUND_SR)
+      s->elem_round = MX_ROUND_RNE;
+  }
+}
+
 static mx_status products(mx_linear_recipe *r, const char *gemms, mx_error *err) {
   if (!gemms) return MX_OK;
   for (int p = 0; p < MX_PRODUCTS; p++) r->off[p] = 1;
@@ -82,9 +97,10 @@ mx_status mx_linear_resolve(mx_linear_recipe *out, mx_mma_model *unit, const mx_
   for (size_t i = 0; i < text->n_set && !status; i++) status = mx_spec_parse(&base, text->set[i], err);
   for (int q = 0; q < MX_OPERANDS && !status; q++) r.q[q] = base;
   if (!status && recipe) status = mx_recipe_operands(r.q, recipe, err);
-  for (size_t i = 0; i < text->n_operands && !status; i++) status = operand(&r, text->operands[i], err);
   if (!status && recipe) status = mx_linear_parse(&r, recipe->train, err);
   for (size_t i = 0; i < text->n_train && !status; i++) status = mx_linear_parse(&r, text->train[i], err);
+  if (!status) follow_policy(&r);
+  for (size_t i = 0; i < text->n_operands && !status; i++) status = operand(&r, text->operands[i], err);
   if (!status) status = products(&r, text->gemms, err);
   if (!status) status = accumulation(&r, unit, text->accum, err);
   if (!status) status = mx_linear_check(&r, err);

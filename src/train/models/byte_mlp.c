@@ -67,6 +67,7 @@ mx_status mxi_byte_mlp_new(mxi_model *m) {
     const size_t w = mxi_model_param(m, sqrt(2 / (double)in), 0, W, in, "linear.%d.weight", i),
                  b = mxi_model_param(m, 0, 0, W, 0, "linear.%d.bias", i);
     a->linear[i] = mxi_model_linear_add(m, N, in, W, (int)w, (int)b);
+    mxi_model_block_end(m);
     a->h[i] = mxi_model_floats(m, N * W);
   }
   a->out = mxi_model_param(m, sqrt(2 / (double)W), 0, c->vocab, W, "out.weight");

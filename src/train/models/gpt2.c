@@ -169,7 +169,7 @@ mx_status mxi_gpt2_new(mxi_model *m) {
   a->blocks = mxi_model_take(m, c->layers, sizeof *a->blocks);
   a->wte = mxi_model_param(m, .02, 0, c->vocab, C, "transformer.wte.weight");
   a->wpe = mxi_model_param(m, .02, 0, c->context, C, "transformer.wpe.weight");
-  for (size_t i = 0; i < c->layers && a->blocks; i++) block_new(m, a, i);
+  for (size_t i = 0; i < c->layers && a->blocks; i++) block_new(m, a, i), mxi_model_block_end(m);
   a->last = norm_new(m, "ln_f", 0, 0);
   a->head = c->tied ? a->wte : mxi_model_param(m, .02, 0, c->vocab, C, "lm_head.weight");
   float **of_width[] = {&a->out, &a->x, &a->d, &a->d2, &a->room};

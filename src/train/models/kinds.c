@@ -71,12 +71,25 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
   return status;
 }
 
+mx_status mxi_model_keep_high(mxi_model *m, const unsigned char *wanted, const mx_linear_recipe *recipe, mx_error *err) {
+  const size_t had = m->work_bytes;
+  mx_status status = MX_OK;
+  for (size_t i = 0; i < m->n_linears && !status; i++) {
+    if (!wanted[i]) continue;
+    m->linears[i].recipe = recipe;
+    m->linears[i].high = 1;
+    status = place(m, i, recipe, err);
+  }
+  if (!status && m->work_bytes > had) m->work = mxi_model_take(m, m->work_bytes, 1);
+  return !status && m->no_memory ? mx_fail(err, MX_ERR_NOMEM, "no memory for linears in high precision") : status;
+}
+
 int mxi_model_keep_quantised(mxi_model *m) {
   for (size_t i = 0; i < m->n_linears; i++) {
     mxi_model_linear *l = &m->linears[i];
     const size_t x = l->recipe->q[MX_Q1].had_size, w = l->recipe->q[MX_Q2].had_size, most = x > w ? x : w ? w : 1;
     l->kept_raw = l->recipe->off[MX_FPROP] || (mx_spec_is_plain(&l->recipe->q[MX_Q1]) && mx_spec_is_plain(&l->recipe->q[MX_Q2]));
-    if (l->recipe == mxi_model_plain() || (l->kept_raw && !m->late_dy)) continue;
+    if (l->high || (l->kept_raw && !m->late_dy)) continue;
     l->kept_ld = (l->I + most - 1) / most * most; /* a rotation fills up its last tile */
     l->kept_x = mxi_model_floats(m, l->T * l->kept_ld);
     l->kept_w = mxi_model_floats(m, l->O * l->kept_ld);

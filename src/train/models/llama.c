@@ -168,7 +168,7 @@ mx_status mxi_llama_new(mxi_model *m) {
   const size_t N = a->N = m->B * c->context, C = c->width;
   a->blocks = mxi_model_take(m, c->layers, sizeof *a->blocks);
   a->embed = mxi_model_param(m, .02, 0, c->vocab, C, "model.embed_tokens.weight");
-  for (size_t i = 0; i < c->layers && a->blocks; i++) block_new(m, a, i);
+  for (size_t i = 0; i < c->layers && a->blocks; i++) block_new(m, a, i), mxi_model_block_end(m);
   a->norm = mxi_model_param(m, 0, 1, C, 0, "model.norm.weight");
   a->head = c->tied ? a->embed : mxi_model_param(m, .02, 0, c->vocab, C, "lm_head.weight");
   float **of_width[] = {&a->out, &a->last, &a->d, &a->d2, &a->d3, &a->d4, &a->room}, **of_ffn[] = {&a->df, &a->df2};

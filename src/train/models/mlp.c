@@ -103,10 +103,12 @@ mx_status mxi_mlp_new(mxi_model *m) {
     char name[32];
     snprintf(name, sizeof name, "linear.%zu", i);
     a->linear[i] = linear_new(m, N, i ? W : c->inputs, W, name);
+    mxi_model_block_end(m);
     a->z[i] = mxi_model_floats(m, N * W);
     a->h[i] = mxi_model_floats(m, N * W);
   }
   a->out = linear_new(m, N, a->hidden ? W : c->inputs, a->outputs, "out");
+  mxi_model_block_end(m);
   a->y = mxi_model_floats(m, N * a->outputs);
   a->d = mxi_model_floats(m, a->hidden ? N * W : 0);
   a->dz = mxi_model_floats(m, a->hidden ? N * W : 0);

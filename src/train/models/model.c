@@ -55,12 +55,14 @@ size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weig
   }
   m->linears = more;
   mxi_model_linear *l = &more[m->n_linears];
-  *l = (mxi_model_linear){.weight = weight, .bias = bias, .T = T, .I = I, .O = O};
+  *l = (mxi_model_linear){.weight = weight, .bias = bias, .T = T, .I = I, .O = O, .block = m->n_blocks};
   snprintf(l->name, sizeof l->name, "%s", m->params[weight].name);
   char *end = strstr(l->name, ".weight");
   if (end) *end = 0;
   return m->n_linears++;
 }
+
+void mxi_model_block_end(mxi_model *m) { m->n_blocks++; }
 
 void mxi_model_show(const mxi_model *m, mxi_shown what, const float *x, size_t n, const char *format, ...) {
   char name[MXI_NAME];
@@ -132,9 +134,7 @@ mx_status mxi_model_backward(mxi_model *m, mx_error *err) {
   return m->backward(m);
 }
 
-static const mx_linear_recipe *late_recipe(const mxi_model *m, const mxi_model_linear *l) {
-  return l->recipe == &plain ? &plain : m->late_recipe;
-}
+static const mx_linear_recipe *late_recipe(const mxi_model *m, const mxi_model_linear *l) { return l->high ? l->recipe : m->late_recipe; }
 
 mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
@@ -157,8 +157,7 @@ mx_status mxi_model_linear_forward(mxi_model *m, size_t index, float *y, const f
 
 mx_status mxi_model_linear_backward(mxi_model *m, size_t index, float *dx, int add, const float *dy, const float *x) {
   const mxi_model_linear *l = &m->linears[index];
-  const int late = !m->exact_backward && m->late == MXI_LATE_BACKWARD, kept = late && l->kept_x,
-            narrow = late && m->late_dy && l->recipe != &plain;
+  const int late = !m->exact_backward && m->late == MXI_LATE_BACKWARD && !l->high, kept = late && l->kept_x, narrow = late && m->late_dy;
   if (m->watch) m->watch(m->watch_self, index, dy, x, dx != NULL);
   mxi_model_show(m, MXI_OUTPUT_GRADIENT, dy, l->T * l->O, "%s", l->name);
   const mx_linear call = mxi_model_call(m, index, m->exact_backward || late ? &plain : m->late == MXI_LATE_ALL ? late_recipe(m, l) : l->recipe);

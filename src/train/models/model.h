@@ -36,6 +36,8 @@ typedef struct mxi_model_linear {
   int weight, bias; /* parameters; bias -1: none */
   size_t T, I, O;
   const mx_linear_recipe *recipe;
+  size_t block; /* of the model's n_blocks */
+  int high;     /* it stays in high precision: its recipe is not the run's */
   void *saved;
   size_t saved_bytes;
   float *kept_x, *kept_w; /* what Fprop made of x and W, [T] and [O][kept_ld], for late switches; NULL: nothing is kept */
@@ -68,7 +70,7 @@ struct mxi_model {
   mx_exec exec;    /* with a workspace of the model's own */
   mxi_param *params;
   mxi_model_linear *linears;
-  size_t n_params, n_linears, n_values;
+  size_t n_params, n_linears, n_values, n_blocks;
   float *w, *g;            /* parameters and gradients, [n_values] */
   const float *ema;        /* a moving average of the weights, which q2.ema rounds by, [n_values]; NULL: none yet */
   mx_linear_hold *holds;   /* [n_linears], of tensor.hold; NULL: none */
@@ -120,7 +122,9 @@ mx_status mxi_model_backward(mxi_model *m, mx_error *err);
 /* What the kinds are made of. */
 size_t mxi_model_param(mxi_model *m, double init, int ones, size_t rows, size_t cols, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+/** A linear of the block under way; mxi_model_block_end() ends that. */
 size_t mxi_model_linear_add(mxi_model *m, size_t T, size_t I, size_t O, int weight, int bias);
+void mxi_model_block_end(mxi_model *m);
 /** Shows n values of the part of that name to whoever asked for it. */
 void mxi_model_show(const mxi_model *m, mxi_shown what, const float *x, size_t n, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -148,6 +152,8 @@ void mxi_model_head_work(mxi_model *m, size_t N, size_t C, size_t V);
 mx_status mxi_model_head(mxi_model *m, float *logits, const float *x, size_t weight, size_t N);
 mx_status mxi_model_head_backward(mxi_model *m, float *dx, const float *dlogits, const float *x, size_t weight, size_t N);
 
+/** Keeps the linears that `wanted` [n_linears] names in high precision: under the plain recipe, or another that must live as long as the model. */
+mx_status mxi_model_keep_high(mxi_model *m, const unsigned char *wanted, const mx_linear_recipe *recipe, mx_error *err);
 /** Sets the recipe by which quantised linears compute the products that m->late names: plain or recipe-bf16, which must live as long as the
  *  model; plain without this call. */
 mx_status mxi_model_late(mxi_model *m, const mx_linear_recipe *recipe, mx_error *err);

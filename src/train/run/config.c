@@ -360,6 +360,8 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
     mx_fail(err, status, "%s: quant%s: %s", path, key_at_fault(&text, why.text), why.text);
   if (!status) status = add_variants(c, &text, set.at, set.n, err);
   if (!status) status = add_variants(c, &text, operands.at, operands.n, err);
+  for (size_t i = 0; i < train.n && !status; i++)
+    if (!strncmp(train.at[i], "sr.policy=", 10)) status = add_variant(c, &text, train.at, i, 0, strlen(train.at[i]), err);
   if (!status) status = add_other_sums(c, err);
   if (!status) c->quantised = 1;
   for (size_t i = 0; i < train.n; i++) free(train.own[i]);

@@ -15,6 +15,12 @@ static mx_status without(mx_linear_recipe *out, const mx_linear_recipe *recipe, 
   return status ? status : mx_linear_check(out, &err);
 }
 
+static int any_high(const mxi_model *m) {
+  int any = 0;
+  for (size_t i = 0; i < m->n_linears; i++) any |= m->linears[i].high;
+  return any;
+}
+
 void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) {
   const mx_linear_recipe plain = {0};
   size_t most = c->n_variants;
@@ -29,10 +35,14 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) 
     /* Leaves out keys that take effect only later, and keys whose default this recipe could not have. */
     const int of_ramp = !strncmp(name, "ramp", 4), ramps = c->recipe.ramp == MX_RAMP_ON;
     const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || (of_ramp && ramps);
-    if (!strcmp(is, fallback) || later || without(&k->without, &c->recipe, i)) continue;
+    /* Of blocks in high precision a linear that is quantised knows nothing; and what sr.policy did is in the recipe's specs (config.c has a recipe
+     * without it). */
+    const int elsewhere = !strcmp(name, "sr.policy") || !strcmp(name, "high.first") || !strcmp(name, "high.last");
+    const int of_high = !strcmp(name, "high.dtype");
+    if (!strcmp(is, fallback) || later || elsewhere || (of_high && any_high(m)) || without(&k->without, &c->recipe, i)) continue;
     snprintf(k->name, sizeof k->name, "%s", name);
     k->silent = 1;
-    k->sure = of_ramp; /* no linear reads it */
+    k->sure = of_ramp || of_high; /* no linear reads it */
     e->n++;
   }
   for (size_t i = 0; e->keys && i < c->n_variants; i++) {

@@ -18,7 +18,7 @@ static double key_value(const mx_linear_recipe *r, const char *name) {
 static int choose(mxi_ramp *r, const mxi_model *m) {
   int any = 0;
   for (size_t i = 0; i < m->n_linears && r->of; i++)
-    if (m->linears[i].recipe != mxi_model_plain()) any = r->of[m->linears[i].weight] = 1;
+    if (!m->linears[i].high) any = r->of[m->linears[i].weight] = 1;
   return any;
 }
 

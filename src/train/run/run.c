@@ -18,6 +18,7 @@
 #include "train/run/diverge.h"
 #include "train/run/effects.h"
 #include "train/run/files.h"
+#include "train/run/high.h"
 #include "train/run/idle.h"
 #include "train/run/metrics.h"
 #include "train/run/rehearse.h"
@@ -32,6 +33,7 @@ typedef struct run {
   mxi_config config;
   mxi_data data;
   mxi_model *model;
+  mx_linear_recipe high; /* of linears in high precision, if it is not the plain one */
   mxi_optim optim;
   mxi_metrics layers;
   mxi_threshold threshold;
@@ -56,23 +58,6 @@ static char *joined(const char *dir, const char *name) {
 }
 
 /* ---- beginning ---- */
-
-static int matches(const char *pattern, const char *name) {
-  const size_t n = strlen(pattern);
-  return n && pattern[n - 1] == '*' ? !strncmp(pattern, name, n - 1) : !strcmp(pattern, name);
-}
-
-/* Linears that stay in high precision. */
-static mx_status keep_high(run *r, mx_error *err) {
-  for (size_t i = 0; i < r->config.n_high; i++) {
-    int found = 0;
-    for (size_t k = 0; k < r->model->n_linears; k++)
-      if (matches(r->config.high[i], r->model->linears[k].name)) r->model->linears[k].recipe = mxi_model_plain(), found = 1;
-    if (!found)
-      return mx_fail(err, MX_ERR_KEY, "quant.high: no linear is named '%s'; the first is %s", r->config.high[i], r->model->linears[0].name);
-  }
-  return MX_OK;
-}
 
 static mx_status optim_new(run *r, mx_error *err) {
   mxi_model *m = r->model;
@@ -116,7 +101,7 @@ static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
   }
   mx_status status = mxi_model_new(&r->model, &model, c->train.batch, c->quantised ? &c->recipe : NULL, exec, err);
   if (!status) r->model->sgemm = sgemm;
-  if (!status) status = keep_high(r, err);
+  if (!status && c->quantised) status = mxi_high_keep(&r->high, r->model, c, err);
   if (!status) status = optim_new(r, err);
   if (!status) status = mxi_metrics_open(&r->layers, r->model, c, err);
   if (!status) status = mxi_threshold_open(&r->threshold, r->model, c, err);

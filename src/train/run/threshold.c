@@ -7,18 +7,21 @@
 
 #include "mxgold/math.h"
 #include "train/run/files.h"
+#include "train/run/high.h"
 
 static const double keep = .9; /* of an average from measurement to measurement */
 
-static int is_measured(const mxi_threshold *t, size_t index) { return !t->again.model->linears[index].recipe->off[MX_WGRAD]; }
+static int is_measured(const mxi_threshold *t, size_t index) {
+  const mxi_model_linear *l = &t->again.model->linears[index];
+  return !l->high && !l->recipe->off[MX_WGRAD];
+}
 
 mx_status mxi_threshold_open(mxi_threshold *t, mxi_model *m, const mxi_config *c, mx_error *err) {
   *t = (mxi_threshold){.config = c, .late = UINT64_MAX};
   if (!c->quantised) return MX_OK;
   if (c->qaf.when != MXI_QAF_NEVER) {
-    const mx_linear_text narrow = {.recipe = "recipe-bf16", .accum = "f32_seq"}; /* the order of the FP32 chain */
     const int is_narrow = c->qaf.dtype == MXI_QAF_BF16;
-    mx_status status = is_narrow ? mx_linear_resolve(&t->recipe, NULL, &narrow, err) : MX_OK;
+    mx_status status = is_narrow ? mxi_high_bf16(&t->recipe, err) : MX_OK;
     if (!status) status = mxi_model_late(m, is_narrow ? &t->recipe : mxi_model_plain(), err);
     if (status) return status;
     if (!c->qaf.forward && mxi_model_keep_quantised(m)) return mx_fail(err, MX_ERR_NOMEM, "no memory for qaf");
