@@ -131,6 +131,42 @@ static mx_status run(ref_run *r, mx_tensor *out, const float *src, size_t ld, mx
   return MX_OK;
 }
 
+static int is_down(const ref_fault *f) { return IS(f, "blocks down") || IS(f, "blocks down, scales across"); }
+
+/* The transposed matrix, quantised and transposed back. */
+static mx_status down_the_columns(mx_tensor *out, const float *src, size_t ld, const mx_spec *spec, const ref_fault *f, const ref_fault *other,
+                                  size_t n, mx_error *err) {
+  const size_t rows = out->rows, cols = out->cols;
+  mx_tensor turned;
+  mx_status status = ref_tensor_layout(&turned, cols, rows, spec);
+  if (status) return ref_fail(err, status, "out of memory");
+  const size_t scales = turned.scale_rows * turned.scale_cols, size = turned.scale_bytes;
+  if (strcmp(f->region, "all") != 0 || (n && is_down(other)) || scales != out->scale_rows * out->scale_cols || size != out->scale_bytes)
+    return ref_fail(err, MX_ERR_CONFLICT, "reference: blocks down do not go here");
+  float *x = malloc((rows * cols + 1) * sizeof *x);
+  uint8_t *padded = calloc(rows * out->cols_padded + 1, 1);
+  turned.codes = calloc(cols * turned.code_stride + 1, 1);
+  turned.scales = calloc(scales * size + 1, 1);
+  if (!x || !padded || !turned.codes || !turned.scales) status = ref_fail(err, MX_ERR_NOMEM, "out of memory");
+  for (size_t row = 0; row < rows && !status; row++)
+    for (size_t col = 0; col < cols; col++) x[col * rows + row] = src[row * ld + col];
+  if (!status) status = ref_quantize_faulty(&turned, x, cols, rows, rows, spec, other, n, err);
+  if (!status) {
+    ref_plan plan;
+    for (size_t row = 0; row < rows; row++)
+      for (size_t col = 0; col < cols; col++) padded[row * out->cols_padded + col] = (uint8_t)ref_code_at(&turned, spec, col, row);
+    for (size_t k = 0; k < scales; k++) {
+      const size_t from = IS(f, "blocks down") ? k % turned.scale_rows * turned.scale_cols + k / turned.scale_rows : k;
+      memcpy(out->scales + k * size, turned.scales + from * size, size);
+    }
+    if (!(status = ref_plan_make(&plan, spec, rows, cols))) ref_store_codes(out, padded, &plan);
+    out->has_tensor_scale = turned.has_tensor_scale;
+    out->tensor_scale = turned.tensor_scale;
+  }
+  free(x), free(padded), free(turned.codes), free(turned.scales);
+  return status;
+}
+
 mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec,
                               const ref_fault *faults, size_t n, mx_error *err) {
   mx_tensor want;
@@ -143,6 +179,8 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
     return ref_fail(err, MX_ERR_CONFLICT, "reference: this spec has steps that faults are not defined for");
   for (size_t i = 0; i < n; i++)
     if (too_early(&faults[i])) return ref_fail(err, MX_ERR_CONFLICT, "reference: region %s before there are scales", faults[i].region);
+  for (size_t i = 0; i < n; i++)
+    if (is_down(&faults[i])) return down_the_columns(out, src, ld, spec, &faults[i], &faults[n > 1 ? !i : 0], n - 1, err);
   ref_run r = {.faults = faults, .n_faults = n, .rows = rows, .cols = cols};
   if ((status = ref_plan_make(&r.plan, spec, rows, cols))) return ref_fail(err, status, "chain");
   r.height = r.plan.block_rows, r.width = r.plan.block_cols;

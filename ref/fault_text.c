@@ -164,6 +164,8 @@ static const struct {
              {REF_LAYOUT, LAYOUT, "scales in"},
              {REF_LAYOUT, LAYOUT, "scales twice in"},
              {REF_LAYOUT, NOTHING, "scales transposed"},
+             {REF_LAYOUT, NOTHING, "blocks down"},
+             {REF_LAYOUT, NOTHING, "blocks down, scales across"},
              {REF_LAYOUT, COUNT, "codes transposed in"}};
 static const char *const stages[] = {
     [REF_INPUT] = "input",     [REF_ROTATION] = "rotation",        [REF_TENSOR] = "tensor amax", [REF_TENSOR_SCALE] = "tensor scale",

@@ -156,6 +156,33 @@ START_TEST(worked_tensor_scale) {
 }
 END_TEST
 
+/* Column 0 of 64 x 64 zeros has a 6 in row 0 and a 3 in row 32: scales 2^0 and 2^-1, bytes 127 and 126, of its two blocks. Transposed back they are the
+ * first of two rows of 64 scales, as they are they stand beside each other. */
+START_TEST(blocks_down_the_columns) {
+  static const char *const texts[] = {"all: layout <- blocks down", "all: layout <- blocks down, scales across"};
+  static float x[64 * 64];
+  x[0] = 6, x[32 * 64] = 3;
+  for (size_t i = 0; i < 2; i++) {
+    mx_spec spec = {0};
+    mx_fault f[2];
+    mx_tensor t;
+    ck_assert_int_eq(mx_fault_parse(&f[0], texts[i], NULL), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f[1], "all: code <- negate", NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, 64, 64, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, 64, 64, 64, &spec, f, 2, NULL), MX_OK);
+    ck_assert_uint_eq(t.scales[0], 127);
+    ck_assert_uint_eq(t.scales[1], i ? 126 : 0);
+    ck_assert_uint_eq(t.scales[64], i ? 0 : 126);
+    ck_assert_uint_eq(t.codes[0], 0x8F);
+    ck_assert_uint_eq(t.codes[32 * t.code_stride], 0x8F);
+    mx_tensor_free(&t);
+    ck_assert_int_eq(mx_tensor_alloc(&t, 48, 64, &spec), MX_OK); /* 64 x 2 scales are not 48 x 2 */
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, 48, 64, 64, &spec, f, 2, NULL), MX_ERR_CONFLICT);
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
 /* Without a fault in its region, every preset that runs with faults gives what mx_quantize() gives. */
 START_TEST(no_fault) {
   static float x[ROWS * COLS];
@@ -193,6 +220,8 @@ START_TEST(found_and_predicts) {
                                            {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
                                            {"nvfp4-plain", "all: input <- relu"},
                                            {"ocp-mxfp4", "all: divisor <- row -1"},
+                                           {"ocp-mxfp4", "all: layout <- blocks down"},
+                                           {"ocp-mxfp8-e4m3", "all: block amax <- with next 1"},
                                            {"ocp-mxfp4", "all: rotation <- sequency 16"},
                                            {"nvfp4-plain", "rows=0: tensor amax <- only"},
                                            {"nvfp4-plain", "all: tensor scale <- value 0.05"},
@@ -338,6 +367,7 @@ int main(void) {
   tcase_add_test(c, text_that_is_wrong);
   tcase_add_test(c, worked_by_hand);
   tcase_add_test(c, worked_tensor_scale);
+  tcase_add_test(c, blocks_down_the_columns);
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
   tcase_add_test(c, rivals_are_said);

@@ -495,6 +495,41 @@ static void store_scales(mx_tensor *t, const fault_run *r, const uint32_t *scale
     }
 }
 
+int mxi_fault_is_down(const mx_fault *f) { return f->op == MX_FAULT_LAYOUT_DOWN || f->op == MX_FAULT_LAYOUT_DOWN_SCALES; }
+
+/* Quantises the transposed matrix and turns it back. */
+static mx_status quantize_down(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_fault *down,
+                               const mx_fault *other, size_t n, mx_error *err) {
+  mx_tensor t = {0};
+  float *x = malloc((rows * cols + 1) * sizeof *x);
+  uint8_t *codes = malloc(rows * cols + 1), *row = malloc(out->cols_padded + 1);
+  mx_status status = x && codes && row ? mx_tensor_alloc(&t, cols, rows, spec) : MX_ERR_NOMEM;
+  if (status) mx_fail(err, status, "%s", mx_status_text(status));
+  for (size_t i = 0; i < rows * cols && !status; i++) x[i % cols * rows + i / cols] = src[i / cols * ld + i % cols];
+  const size_t scales = t.scale_rows * t.scale_cols;
+  if (!status && (down->region.of != MX_REGION_ALL || scales != out->scale_rows * out->scale_cols || t.scale_bytes != out->scale_bytes))
+    status = mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down: everywhere, and of as many scales as along the rows");
+  if (!status) status = mx_quantize_faulty(&t, x, cols, rows, rows, spec, other, n, err);
+  for (size_t i = 0; i < rows * cols && !status; i++) codes[i] = (uint8_t)mx_code_at(&t, spec, i % cols, i / cols);
+  for (size_t k = 0; k < scales && !status; k++) {
+    const size_t from = down->op == MX_FAULT_LAYOUT_DOWN ? k % t.scale_rows * t.scale_cols + k / t.scale_rows : k;
+    memcpy(out->scales + k * t.scale_bytes, t.scales + from * t.scale_bytes, t.scale_bytes);
+  }
+  if (!status) {
+    size_t block_rows;
+    fault_run r = {.rows = rows, .cols = cols, .plan.elem = mx_elem_format(spec->elem)};
+    mx_spec_block(spec, rows, cols, &block_rows, &r.block_cols);
+    pack(out, &r, codes, spec->nibble, row);
+    out->has_tensor_scale = t.has_tensor_scale;
+    out->tensor_scale = t.tensor_scale;
+  }
+  mx_tensor_free(&t);
+  free(x);
+  free(codes);
+  free(row);
+  return status;
+}
+
 mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size_t cols, size_t ld, const mx_spec *spec, const mx_fault *faults,
                              size_t n, mx_error *err) {
   if (!out || !spec || (!src && rows && cols) || (!faults && n) || n > MX_FAULTS)
@@ -508,6 +543,11 @@ mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size
   if (want.rows != out->rows || want.cols != out->cols || want.code_stride != out->code_stride || want.scale_rows != out->scale_rows ||
       want.scale_cols != out->scale_cols)
     return mx_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
+  for (size_t i = 0; i < n; i++) {
+    const mx_fault other = faults[!i];
+    if (mxi_fault_is_down(&faults[i]) && n > 1 && mxi_fault_is_down(&other)) return mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down, twice");
+    if (mxi_fault_is_down(&faults[i])) return quantize_down(out, src, rows, cols, ld, spec, &faults[i], &other, n - 1, err);
+  }
   fault_run r;
   status = mxi_fault_open(&r, spec, src, rows, cols, ld, faults, n, err);
   uint8_t *codes = status ? NULL : malloc(rows * cols + 1), *row = status ? NULL : malloc(out->cols_padded + 1);

@@ -59,6 +59,9 @@ void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales,
 /** Move codes and scales as the faults of the last stages do. Returns 0 if a fault's layout does not fit the number of scales. */
 int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored);
 
+/** Is it a fault by which the transposed matrix is quantised? mx_quantize_faulty() alone runs those. */
+int mxi_fault_is_down(const mx_fault *f);
+
 /** Is block (d, a) in the region? A region of elements holds every block. */
 int mxi_fault_block_in(const fault_run *r, const mx_region *region, size_t d, size_t a);
 /** Is element (row, col) in the region? */

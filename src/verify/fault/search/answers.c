@@ -5,11 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/fault/moved.h"
 #include "verify/trial/trial.h"
 
 int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
   const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
   return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
+}
+
+static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e);
+
+/* The same of the transposed matrix, for a fault by which that is quantised. */
+static int gives_down(const mx_sample *s, const mx_spec *spec, const mx_fault *down, const mx_fault *other, size_t n, effort *e) {
+  size_t block_rows, width;
+  moved_back m;
+  mx_spec_block(spec, s->cols, s->rows, &block_rows, &width);
+  const int ok =
+      (n == 0 || !mxi_fault_is_down(other)) && mxi_move_back(&m, s, down, width, e->until.lack) && gives(&m.s, NULL, spec, other, n, NULL, e);
+  if (n == 0 || !mxi_fault_is_down(other)) mxi_moved_back_close(&m);
+  return ok;
 }
 
 /* amax: of the tensor, where s is a part of one; else NULL. */
@@ -18,6 +32,8 @@ static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, con
   fault_run r;
   const mx_format *sf = mx_scale_format(spec->scale);
   const size_t cells = s->rows * s->cols;
+  for (size_t i = 0; i < n; i++)
+    if (mxi_fault_is_down(&faults[i])) return !amax && gives_down(s, spec, &faults[i], &faults[n > 1 ? !i : 0], n - 1, e);
   effort_spend(e, 3 * cells);
   int ok = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), lack);
   ok = ok && !(amax && mxi_fault_set_amax(&r, *amax));

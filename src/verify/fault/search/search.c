@@ -9,6 +9,7 @@
 
 #include "verify/fault/search/answers.h"
 #include "verify/fault/search/bases.h"
+#include "verify/fault/search/behind.h"
 #include "verify/fault/search/fit.h"
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/where.h"
@@ -372,6 +373,9 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
   free(state);
 }
 
+/* One fault, of a sample in which something was put back. */
+static void explain_one(hunt *h, view *v, const base *b) { explain(h, v, b, b->extra, 0, 0); }
+
 /* What is moved alone: of codes and scales that are both wrong it may be the plainer answer. */
 static void explain_moved(hunt *h, const base *b, view *v) {
   uint8_t *state = noted(malloc(v->rows * v->s->cols + 1), h->e->until.lack);
@@ -553,6 +557,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
+  if (!sure(out)) mxi_search_behind(&h, over, explain_one);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
   for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
