@@ -257,5 +257,6 @@ const cli_command cmd_linear = {
     "qN.scales and qN.tensor_scale,\n"
     "packed as mxgold quantize packs them, with each one's spec, its drawn seed and signs included, in the "
     "metadata (qN.spec); an operand with\n"
-    "elem=none or bf16 is qN.values. Training keys of a whole model or of many steps (high.*, q2.ema, ramp, tensor.hold) change nothing here.\nWith occ.alpha the metadata's occ.clamped is how many elements of X were clamped. "
+    "elem=none or bf16 is qN.values. Training keys of a whole model or of many steps (high.*, q2.ema, ramp, tensor.hold) change nothing "
+    "here.\nWith occ.alpha the metadata's occ.clamped is how many elements of X were clamped. "
     "Products that are switched off see the raw matrices."};
