@@ -40,6 +40,18 @@ static float sum_beside(double term) {
   return (float)ldexp((double)(0x800000 + draw(0x800000)) * (draw(2) ? 1 : -1), e + (int)draw(5) - 2);
 }
 
+/* A dot under scales of powers of two whose sum with acc is a tie of binary32 but for something far below. */
+static double beside_a_tie(float *acc, double s) {
+  const double odd = (double)(0x1000001 + 2 * draw(0x7FFFFF)) * (draw(2) ? 1 : -1); /* 25 bits */
+  const double little = ldexp(draw(2) ? 1 : -1, -28 - (int)draw(40));
+  if (draw(2)) { /* the term is the tie */
+    *acc = (float)(little * s);
+    return odd;
+  }
+  *acc = (float)((odd - 1) * s); /* the term is half a place, and a little beside it */
+  return 1 + ldexp(draw(2) ? 1 : -1, -52 + (int)draw(20));
+}
+
 static float exact_term(float acc, double dot, double up, double under) {
   mxg_wide sum, one;
   mxi_gemm_wide_zero(&sum);
@@ -63,10 +75,13 @@ START_TEST(long_terms) {
   float acc[TILE], got[TILE], want[TILE];
   for (int round = 0; round < ROUNDS; round++) {
     const int low = round % 4 ? 0 : -70; /* some results are subnormal */
-    for (int i = 0; i < L; i++) sa[i] = number_of(24, low - 40, 20), sb[i] = number_of(24, low - 40, 20);
+    for (int i = 0; i < L; i++)
+      sa[i] = i % 2 ? number_of(24, low - 40, 20) : ldexp(1, -(int)draw(9)),
+      sb[i] = i % 2 ? number_of(24, low - 40, 20) : ldexp(1, -(int)draw(9));
     for (int i = 0; i < TILE; i++) {
       dots[i] = draw(50) ? number_of(53, -30, 10) : 0;
       acc[i] = sum_beside(dots[i] * sa[i / L] * sb[i % L]);
+      if (i / L % 2 == 0 && i % 2 == 0) dots[i] = beside_a_tie(&acc[i], sa[i / L] * sb[i % L]);
       want[i] = exact_term(acc[i], dots[i], sa[i / L] * sb[i % L], 1);
     }
     for (size_t m = 0; m < 3; m++) {
