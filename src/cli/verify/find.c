@@ -31,6 +31,12 @@ static int codes_wrong(const mx_identity *id) {
 
 /* A bug that gives every byte. */
 static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
+/* May the same bytes be a plain kernel's whose codes are packed in another order? Not if faults are told, none of which touches a code once it is made. */
+static int may_be_packing(const mx_identity *id) {
+  int codes = !is_told(id) || !id->bug.n_faults;
+  for (size_t i = 0; i < id->bug.n_faults; i++) codes |= mx_fault_row_at(id->bug.fault[i].op)->stage >= MX_STAGE_CODE;
+  return codes;
+}
 /* An answer that another packing would explain better: codes, or scales, that stand in another order. */
 static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
 
@@ -202,9 +208,10 @@ int find_answer(mx_identity *id, reading *how, samples *s, const mx_identify_opt
   }
   const int order = !status && is_order(id), told = !status && is_told(id) && !(order && id->codes_differ), tried = best;
   if (!first->block_cols && tried != MX_NIBBLE_HALF_BLOCK) block = !status && block_of(id) > 1 ? block_of(id) : 32;
-  for (int k = 0; !status && !id->exact && (!told || s->nibble >= 0) && codes_wrong(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
+  for (int k = 0;
+       !status && !id->exact && (!told || s->nibble >= 0) && codes_wrong(id) && may_be_packing(id) && best >= 0 && k < MX_NIBBLE_COUNT; k++) {
     mx_identity other;
-    if (k == tried) continue;
+    if (k == tried || samples_order_is_sure(s, tried, k, block)) continue;
     if (!samples_repack(s, k, block)) break;
     if (!attempt(&other, s, s->at, o, NULL) && is_better(&other, id) &&
         (k != MX_NIBBLE_HALF_BLOCK || !other.exact || block_of(&other) == block))

@@ -216,6 +216,11 @@ int samples_likely_nibble(const samples *s, size_t *block) {
   return best;
 }
 
+int samples_order_is_sure(const samples *s, int nibble, int other, size_t block) {
+  static const double IN_ORDER = 0.1, OUT_OF_ORDER = 0.25; /* codes that have nothing to do with their numbers: one half */
+  return disorder(s, nibble, block) < IN_ORDER && disorder(s, other, block) > OUT_OF_ORDER;
+}
+
 int samples_encode_scales(samples *s, int scale) {
   const mx_format *f = mx_scale_format(scale);
   for (size_t i = 0; i < s->n; i++) {

@@ -43,6 +43,8 @@ void samples_close(samples *s);
 int samples_repack(samples *s, int nibble, size_t block);
 /** The order of packed codes under which larger numbers have larger codes (MX_NIBBLE_*), -1 if they are not packed. block: of half_block, 0 in for any. */
 int samples_likely_nibble(const samples *s, size_t *block);
+/** Do larger numbers have larger codes in an order of nibbles, but for few, and not in another one? Then that one need not be tried. */
+int samples_order_is_sure(const samples *s, int nibble, int other, size_t block);
 
 /** Scales that are stored as numbers become codes of a format (MX_SCALE_*), if it has all of them; 0 if not. */
 int samples_encode_scales(samples *s, int scale);

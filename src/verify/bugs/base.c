@@ -123,6 +123,33 @@ static int tensor_scale_differs(const part *p) {
   return isnan(a) || isnan(b) ? !(isnan(a) && isnan(b)) : a != b;
 }
 
+/* Chooses the rows of blocks at which bugs are looked at first. */
+static void choose_rows(base *b) {
+  enum { WRONG = 12, ELEMENTS = 1 << 14 };
+  size_t in[2] = {0, 0}, seen[2] = {0, 0}, rows = 0, index = 0, elements = 0;
+  for (size_t i = 0; i < b->n; i++) rows += b->parts[i].down;
+  leaves *left = noted(malloc((rows + 1) * sizeof *left), b->lack);
+  for (size_t i = 0; left && i < b->n; i++)
+    for (size_t d = 0; d < b->parts[i].down; d++, index++) {
+      left[index] = mxi_run_left(b, i, b->parts[i].codes, NULL, d, d + 1);
+      in[left_total(left[index]) != 0]++;
+    }
+  index = 0;
+  for (size_t i = 0; left && i < b->n; i++)
+    for (size_t d = 0; d < b->parts[i].down; d++) {
+      const uint64_t wrong = left_total(left[index++]);
+      const int bad = wrong != 0;
+      const size_t at = seen[bad]++, wanted = bad ? WRONG : LOOKED_AT - WRONG;
+      if ((in[bad] > wanted && at * wanted / in[bad] == (at + 1) * wanted / in[bad]) || b->n_rows == LOOKED_AT) continue;
+      if (b->n_rows > 4 && elements > ELEMENTS) continue;
+      elements += b->parts[i].block_rows * b->parts[i].cols;
+      b->rows_wrong += wrong;
+      b->rows[b->n_rows].part = i;
+      b->rows[b->n_rows++].row = d;
+    }
+  free(left);
+}
+
 int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, int n_threads, int by_blocks,
                   shortage *lack) {
   *b = (base){.spec = *spec, .preset = preset, .n = n, .n_threads = n_threads, .lack = lack};
@@ -134,6 +161,7 @@ int mxi_base_open(base *b, const mx_spec *spec, const char *preset, const mx_sam
     b->plain.scales += l.scales;
     b->plain.tensor_scales += (uint64_t)tensor_scale_differs(&b->parts[i]);
   }
+  if (b->parts && by_blocks) choose_rows(b);
   return b->parts != NULL;
 }
 
@@ -173,29 +201,6 @@ void mxi_run_close(trial_run *r, const base *b) {
   free(r->codes);
   free(r->scales);
   *r = (trial_run){0};
-}
-
-size_t mxi_rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b) {
-  enum { WRONG = 12, ELEMENTS = 1 << 14 };
-  size_t in[2] = {0, 0}, seen[2] = {0, 0}, n = 0, elements = 0;
-  *wrong = 0;
-  for (int pass = 0; pass < 2; pass++)
-    for (size_t i = 0; i < b->n; i++)
-      for (size_t d = 0; d < b->parts[i].down; d++) {
-        const leaves l = mxi_run_left(b, i, b->parts[i].codes, NULL, d, d + 1);
-        const int bad = left_total(l) != 0;
-        if (!pass) {
-          in[bad]++;
-          continue;
-        }
-        const size_t at = seen[bad]++, wanted = bad ? WRONG : LOOKED_AT - WRONG;
-        if ((in[bad] > wanted && at * wanted / in[bad] == (at + 1) * wanted / in[bad]) || n == LOOKED_AT) continue;
-        if (n > 4 && elements > ELEMENTS) continue;
-        elements += b->parts[i].block_rows * b->parts[i].cols;
-        *wrong += left_total(l);
-        out[n++] = (at_row){i, d};
-      }
-  return n;
 }
 
 leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end) {

@@ -27,12 +27,21 @@ typedef struct leaves {
 
 static inline uint64_t left_total(leaves l) { return l.codes + l.scales + l.tensor_scales; }
 
+/* A row of blocks: of a part, and of the parts. */
+typedef struct at_row {
+  size_t part, row;
+} at_row;
+enum { LOOKED_AT = 16 };
+
 typedef struct base {
   mx_spec spec;
   const char *preset;
   part *parts;
   size_t n;
-  leaves plain; /* of the preset as it is */
+  leaves plain;           /* of the preset as it is */
+  at_row rows[LOOKED_AT]; /* that a bug must explain, and some that it must leave right, spread over the data; of runs by blocks */
+  size_t n_rows;
+  uint64_t rows_wrong; /* what the preset leaves there */
   int n_threads;
   shortage *lack; /* of the call: where memory runs out below, it is noted there */
 } base;
@@ -56,14 +65,6 @@ void mxi_run_close(trial_run *r, const base *b);
  *  scale do not count. scales NULL: those of the part. */
 leaves mxi_run_left(const base *b, size_t i, const uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
 
-/* A row of blocks: of a part, and of the parts. */
-typedef struct at_row {
-  size_t part, row;
-} at_row;
-enum { LOOKED_AT = 16 };
-/** Rows of blocks that a bug must explain, and some that it must leave right: at most LOOKED_AT, spread over the data. wrong: what the preset
- *  leaves there. */
-size_t mxi_rows_to_look_at(at_row out[LOOKED_AT], uint64_t *wrong, const base *b);
 /** A part with another x, in place of what the preset would read: x [rows][cols] is taken as it is, and run by mx_quantize(). 0 if that fails. */
 int mxi_part_rerun(const base *b, const part *p, const float *x, uint8_t *codes, uint32_t *scales, const float *amax);
 /** Codes of one element under a scale, as the preset has them. */

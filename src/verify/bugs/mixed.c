@@ -40,11 +40,11 @@ static int run_mixed(const base *b, size_t i, const float *xs, const float *xe, 
 enum { SAMPLE_ONE_IN = 20 };
 
 /* The scales of a few rows, and then their codes as well: are most of them right? */
-static int is_promising(const base *b, const at_row *rows, size_t n, float *const *xs, float *const *xe, const float *amax, trial_run *run) {
+static int is_promising(const base *b, float *const *xs, float *const *xe, const float *amax, trial_run *run) {
   for (int codes = 0; codes < 2; codes++) {
     uint64_t left = 0, all = 0;
-    for (size_t k = 0; k < n; k++) {
-      const size_t i = rows[k].part, d = rows[k].row;
+    for (size_t k = 0; k < b->n_rows; k++) {
+      const size_t i = b->rows[k].part, d = b->rows[k].row;
       const part *p = &b->parts[i];
       if (!run_mixed(b, i, xs[i], xe[i], amax[i], run, d, d + 1, codes)) return 0;
       const leaves l = mxi_run_left(b, i, codes ? run->codes[i] : p->codes, run->scales[i], d, d + 1);
@@ -72,9 +72,7 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
        ", for the scales alone: the elements are those of the input as it was"},
       {", for the elements alone: the scales are those of the input as it was (the maximum is taken before the rotation)",
        ", for the scales alone: the elements are those of the input as it was (they are not rotated)"}};
-  at_row rows[LOOKED_AT];
   trial_run run;
-  uint64_t plain;
   const int tensors = b->spec.tensor_norm != MX_TENSOR_NORM_NONE;
   float **own = noted(calloc(b->n + 1, sizeof *own), b->lack), *amax = noted(calloc(b->n + 1, sizeof *amax), b->lack);
   if (!own || !amax || !b->parts[0].stats || !mxi_run_open(&run, b)) {
@@ -82,7 +80,6 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
     free(amax);
     return;
   }
-  const size_t n = mxi_rows_to_look_at(rows, &plain, b);
   for (size_t i = 0; i < b->n; i++) own[i] = b->parts[i].x;
   for (int how = 0; how < 2 << tensors && !is_found(best); how++) {
     const int of_scales = how & 1, other_amax = how >> 1; /* which of them is changed; whether the tensor's maximum is that of the elements */
@@ -95,7 +92,7 @@ void mxi_mixed_bugs(candidate *best, const base *b, float *const *x, int rotated
       if (tensors && from != own[i])
         noted_status(mx_tensor_amax(&amax[i], from, p->rows, p->cols, p->cols, &b->spec, &(mx_exec){.n_threads = b->n_threads}), b->lack);
     }
-    if (!is_promising(b, rows, n, xs, xe, amax, &run)) continue;
+    if (!is_promising(b, xs, xe, amax, &run)) continue;
     int ok = 1;
     for (size_t i = 0; i < b->n && ok; i++) {
       ok = run_mixed(b, i, xs[i], xe[i], amax[i], &run, 0, SIZE_MAX, 1);

@@ -513,18 +513,15 @@ typedef struct trier {
   const base *b;
   candidate *best;
   trial_run run;
-  at_row rows[LOOKED_AT]; /* where twists are looked at first */
-  size_t n_rows;
-  uint64_t plain; /* left there by the preset */
 } trier;
 
 static int is_promising(trier *y, const twist *t) {
   uint64_t n = 0;
-  for (size_t k = 0; k < y->n_rows; k++) {
-    const at_row r = y->rows[k];
+  for (size_t k = 0; k < y->b->n_rows; k++) {
+    const at_row r = y->b->rows[k];
     if (!run_twist(y->b, r.part, t, &y->run, r.row, r.row + 1)) return 0;
     n += left_total(mxi_run_left(y->b, r.part, y->run.codes[r.part], y->run.scales[r.part], r.row, r.row + 1));
-    if (n * PROMISING_ONE_IN > y->plain && y->plain) return 0;
+    if (n * PROMISING_ONE_IN > y->b->rows_wrong && y->b->rows_wrong) return 0;
   }
   return 1;
 }
@@ -647,7 +644,6 @@ void mxi_twist_bugs(candidate *best, const base *b) {
                            b->spec.scale_max == MX_SCALE_MAX_ELEM || b->spec.scale_max == MX_SCALE_MAX_POW2 ? 0 : b->spec.scale_max_n,
                            ldexpf(1, mx_format_emax(f))};
   if (!mxi_run_open(&y.run, b)) return;
-  y.n_rows = mxi_rows_to_look_at(y.rows, &y.plain, b);
   for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
     const int unrounded = divisors[i].id <= DIVISOR_UNROUNDED_NV;
     for (size_t k = 0; k < (unrounded ? 3u : 1u); k++)

@@ -91,8 +91,8 @@ mx_status mxi_fault_set_amax(fault_run *r, float amax) {
   return MX_OK;
 }
 
-mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
-                         size_t n, mx_error *err) {
+mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
+                          size_t n, mx_error *err) {
   *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
   if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
       (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || mx_spec_is_plain(spec))
@@ -132,12 +132,22 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
   r->norm = r->plan.norm;
   r->chain = r->plan.chain;
   r->plain = plain;
-  if (status) return status;
+  if (!status) set_tensor(r, r->amax);
+  return status;
+}
+
+mx_status mxi_fault_blocks(fault_run *r, mx_error *err) {
   read_stats(r);
-  for (size_t k = 0; k < blocks; k++)
-    if (r->stats[k].has_nan && spec->elem_nan == MX_ELEM_NAN_ERROR)
+  for (size_t k = 0; k < r->down * r->across; k++)
+    if (r->stats[k].has_nan && r->spec.elem_nan == MX_ELEM_NAN_ERROR)
       return mx_fail(err, MX_ERR_DATA, "a block holds a NaN that the spec refuses");
   return mxi_fault_set_amax(r, r->amax) ? mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses") : MX_OK;
+}
+
+mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
+                         size_t n, mx_error *err) {
+  const mx_status status = mxi_fault_begin(r, spec, x, rows, cols, ld, faults, n, err);
+  return status ? status : mxi_fault_blocks(r, err);
 }
 
 void mxi_fault_close(fault_run *r) {
@@ -267,11 +277,11 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
   }
 }
 
-/* Faults that take another block's code. */
-static void move(fault_run *r, const mx_fault *f, uint32_t *codes, int of_rows) {
+/* Faults that take another block's code, in block rows [first, end). */
+static void move(fault_run *r, const mx_fault *f, uint32_t *codes, int of_rows, size_t first, size_t end) {
   const uint32_t *from = r->room.blocks;
   memcpy(r->room.blocks, codes, r->down * r->across * sizeof *codes);
-  for (size_t d = 0; d < r->down; d++)
+  for (size_t d = first; d < end; d++)
     for (size_t a = 0; a < r->across; a++) {
       const size_t row = of_rows ? mxi_fault_other(f, d, r->down) : d, block = of_rows ? a : mxi_fault_other(f, a, r->across);
       if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from[row * r->across + block];
@@ -299,31 +309,41 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
   }
 }
 
-int mxi_fault_scales(fault_run *r, uint32_t *stored) {
-  for (size_t d = 0; d < r->down; d++)
+int mxi_fault_moves_rows(const fault_run *r) {
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const int op = r->faults[i].op;
+    if (op == MX_FAULT_SCALE_ROW || op == MX_FAULT_STORE_ROW || op == MX_FAULT_STORE_ROW_XOR) return 1;
+  }
+  return 0;
+}
+
+int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end) {
+  for (size_t d = first; d < end; d++)
     for (size_t a = 0; a < r->across; a++)
       if (made_of(r, &r->used[d * r->across + a], d, a)) return 1;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_SCALE) continue;
-    if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, 1);
-    if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0);
-    for (size_t d = 0; d < r->down; d++)
+    if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, 1, first, end);
+    if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0, first, end);
+    for (size_t d = first; d < end; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a) && round_scale(r, f, d, a, &r->used[d * r->across + a])) return 1;
   }
-  memcpy(stored, r->used, r->down * r->across * sizeof *stored);
+  memcpy(stored + first * r->across, r->used + first * r->across, (end - first) * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_STORE) continue;
-    if (f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR) move(r, f, stored, 1);
-    if (f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR) move(r, f, stored, 0);
-    for (size_t d = 0; d < r->down; d++)
+    if (f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR) move(r, f, stored, 1, first, end);
+    if (f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR) move(r, f, stored, 0, first, end);
+    for (size_t d = first; d < end; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
   }
   return 0;
 }
+
+int mxi_fault_scales(fault_run *r, uint32_t *stored) { return mxi_fault_scales_of(r, stored, 0, r->down); }
 
 /* ---- codes */
 

@@ -46,6 +46,10 @@ float mxi_grid_largest(const amax_grid *g, size_t d0, size_t d1, size_t a0, size
  *  MX_ERR_NOMEM, MX_ERR_DATA. */
 mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
                          size_t n, mx_error *err);
+/** The two halves of that: up to the tensor's numbers, which may already say that this is not the run; and the blocks. */
+mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
+                          size_t n, mx_error *err);
+mx_status mxi_fault_blocks(fault_run *r, mx_error *err);
 void mxi_fault_close(fault_run *r);
 /** Change the faults of a run, but only those of the stages from block amax on. */
 void mxi_fault_set(fault_run *r, const mx_fault *faults, size_t n);
@@ -54,6 +58,9 @@ mx_status mxi_fault_set_amax(fault_run *r, float amax);
 
 /** Make the codes of all scales, as the elements use them (r->used) and as they are stored. Returns 1 if the spec refuses a value, else 0. */
 int mxi_fault_scales(fault_run *r, uint32_t *stored);
+/** The same of block rows [first, end) alone, whose scales do not depend on other rows unless a fault takes them from there. */
+int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end);
+int mxi_fault_moves_rows(const fault_run *r);
 /** Write the codes of the elements in block rows [first, end) to codes [rows][cols], under scales [down][across] (NULL: r->used). */
 void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
 /** Move codes and scales as the faults of the last stages do. Returns 0 if a fault's layout does not fit the number of scales. */

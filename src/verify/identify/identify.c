@@ -44,6 +44,9 @@ enum { AGAIN_TIMES = 4, MOST_LEVELS = 2 };
  * more, as a test on a busy machine does. The first wave ends after as many trials as take its share on most machines, so that it ends at the same
  * point on all of them. */
 static const double FIRST_WAVE = 0.2, FOR_BUGS = 0.5, FOR_CHANCE = 0.7, FOR_OPEN_KEYS = 0.3, TRIALS_A_SECOND = 150000;
+/* Trials of the rest of the search, after bugs and faults: what is found there takes a tenth of it (the mixtures of tests/test_identify.c), and the
+ * others would go on until the clock stops them. */
+enum { LAST_TRIALS = 400000 };
 static const double SHARED_SECONDS = 10, BUGS_OF_MORE = 0.05; /* bugs: this of the whole where that is more */
 /* The time of a call that sets none, as identify.h says. */
 static const double DEFAULT_SECONDS = 10;
@@ -436,6 +439,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     if ((sure && (told || !key_like)) || (told && faulty.name)) *bug = faulty;
     if (told || (sure && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
+  budget->most = budget->tried + LAST_TRIALS;
   q = first_wave(&w, all, *n_all, budget);
   if (q) return q;
   if (faulty.name && faulty.confirmed) { /* keys might have said it, and do not */
@@ -445,7 +449,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   specs_of_near(&w, all, *n_all);
   inquiry *random = mxi_chance_inquiry(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
   if (random) return random;
-  while (!deadline_over(until) && (q = most_promising(all, *n_all))) {
+  while (!budget_over(budget) && (q = most_promising(all, *n_all))) {
     advance(q);
     if (mxi_attempt_exact(&q->best) || mxi_inquiry_hidden_draws(q)) return q;
   }
@@ -567,6 +571,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
   out->blank = is_blank(samples, n);
   if (!status && !best) best = inquire(&out->bug, all, &n_all, h, close, samples, n, options, threads, &budget);
+  budget.most = UINT64_MAX; /* what follows on an answer is short */
   if (best) {
     out->spec = best->best.spec;
     name_presets(out);

@@ -8,11 +8,6 @@
 #include "verify/fault/moved.h"
 #include "verify/trial/trial.h"
 
-int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
-  const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
-  return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
-}
-
 static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e);
 
 /* The same of the transposed matrix, for a fault by which that is quantised. */

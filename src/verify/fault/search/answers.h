@@ -31,7 +31,6 @@ int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_faul
 int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e);
 /** The same of a sample that is a part of a tensor whose largest magnitude is amax. */
 int mxi_gives_part(const mx_sample *s, float amax, const mx_spec *spec, const mx_fault *faults, size_t n, effort *e);
-int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r);
 /** For a tensor's maximum over a part: numbers beyond it, each of which another part would have held or not. So many bits say that it is this part. */
 uint64_t mxi_larger_outside(const mx_sample *s, const blame *b);
 

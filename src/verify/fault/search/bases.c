@@ -16,7 +16,7 @@ static uint64_t print_of(const view *v) {
   if (v->r.plan.has_tensor_scale) memcpy(&tensor, &v->r.plan.tensor_scale, sizeof tensor);
   h = (h ^ tensor) * UINT64_C(0x100000001B3);
   for (size_t k = 0; k < v->r.down * v->r.across; k++) h = (h ^ v->scales[k]) * UINT64_C(0x100000001B3);
-  const size_t step = v->r.down / VIEW_COUNTED + 1;
+  const size_t step = mxi_view_step(v);
   for (size_t d = 0; d < v->r.down; d += step)
     for (size_t i = d * v->r.block_rows * v->r.cols; i < (d + 1) * v->r.block_rows * v->r.cols && i < v->r.rows * v->r.cols; i++)
       h = (h ^ v->by_plain[i]) * UINT64_C(0x100000001B3);
@@ -40,7 +40,8 @@ int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e) {
     b->codes = (double)v.codes_wrong / (double)v.looked;
     b->by_plain = (double)v.plain_wrong / (double)v.looked;
     b->print = print_of(&v);
-    if (!mxi_same_tensor_scale(s, &v.r)) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
+    b->other_tensor = !mxi_same_tensor_scale(s, &v.r);
+    if (b->other_tensor) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
   }
   mxi_view_close(&v);
   return ok;

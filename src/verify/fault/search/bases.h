@@ -13,6 +13,7 @@ typedef struct base {
   double extra;                   /* bits of keys that are not the preset's */
   double scales, codes, by_plain; /* shares that are wrong */
   uint64_t print;
+  int other_tensor; /* the stored tensor scale is not that of the spec: only faults of the input and of the tensor's maximum may answer */
 } base;
 
 /** Run b->spec over the sample and fill in what it leaves. 0: it cannot be run. */

@@ -90,16 +90,58 @@ static int spoils_nan(const view *v, size_t k) { return v->r.stats[k].has_nan ||
 
 /* ---- scales */
 
-/* The difference between every code that was seen in an ordinary block and what a trial gives, if it is one number; otherwise 0. */
-static int shift_of(const view *v) {
-  int by = 0;
-  for (size_t k = 0; k < v->r.down * v->r.across; k++) {
+/* Is the difference between every code of rows [first, end) that was seen in an ordinary block and what a trial gives one number? It is put into *by,
+ * which is 0 before the first. */
+static int is_shifted(const view *v, size_t first, size_t end, int *by) {
+  for (size_t k = first * v->r.across; k < end * v->r.across; k++) {
     const int here = (int)v->seen[k] - (int)v->trial_scales[k];
     if (spoils_nan(v, k) || v->r.stats[k].amax_finite == 0) continue;
-    if (!here || (by && here != by)) return 0;
-    by = here;
+    if (!here || (*by && here != *by)) return 0;
+    *by = here;
   }
-  return by;
+  return 1;
+}
+
+/* Compares the scales of a trial with those that were seen, in block rows [first, end). */
+static void count_scales(const view *v, size_t first, size_t end, uint64_t *fails, uint64_t *needs, uint8_t *state) {
+  for (size_t k = first * v->r.across; k < end * v->r.across; k++) {
+    const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
+    if (state) state[k] = CELL_SAME;
+    if (spoils_nan(v, k)) continue;
+    *fails += !was && !is;
+    *needs += !was && is;
+    if (state && was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
+  }
+}
+
+/* A trial of the scales is given up after so many block rows at the earliest, in which so many scales stay wrong: fewer of both, and a first fault of
+ * two is lost where it does not act. */
+enum { FIRST_ROWS = 4, REFUTED_BY = 16 };
+
+/* Does the fault, which the run has, leave so much in a few rows with wrong scales that it is no part of an answer? Then the other rows need not be
+ * made. */
+static int scales_refuted(view *v) {
+  fault_run *r = &v->r;
+  uint64_t fails = 0, needs = 0;
+  size_t wrong[VIEW_ROWS], n = 0, there = 0, seen = 0;
+  if (r->down <= VIEW_ROWS || mxi_fault_moves_rows(r)) return 0;
+  for (int choosing = 0; choosing < 2; choosing++)
+    for (size_t d = 0; d < r->down; d++) {
+      if (!memcmp(v->scales + d * r->across, v->seen + d * r->across, r->across * sizeof *v->scales)) continue;
+      const size_t at = choosing ? seen++ : 0;
+      if (!choosing) there++;
+      if (choosing && n < VIEW_ROWS && (there <= VIEW_ROWS || at * VIEW_ROWS / there != (at + 1) * VIEW_ROWS / there)) wrong[n++] = d;
+    }
+  int shifted = !v->n_first, by = 0;
+  for (size_t k = 0; k < n; k++) {
+    const size_t d = wrong[k];
+    effort_spend(v->e, SCALE_WORTH * r->across);
+    if (mxi_fault_scales_of(r, v->trial_scales, d, d + 1)) return 0;
+    count_scales(v, d, d + 1, &fails, &needs, NULL);
+    shifted = shifted && is_shifted(v, d, d + 1, &by);
+    if (k + 1 >= FIRST_ROWS && !shifted && fails > REFUTED_BY && fails * FIRST_LEAVES_ONE_IN > fails + needs) return 1;
+  }
+  return 0;
 }
 
 static void try_scales(findings *out, view *v, const option *o, const mx_fault *f, double bits, uint8_t *state) {
@@ -107,24 +149,18 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   fault_run *r = &v->r;
   const size_t blocks = r->down * r->across;
   uint64_t fails = 0, needs = 0;
-  effort_spend(v->e, SCALE_WORTH * blocks);
   mxi_fault_set(r, all, with(all, v, f));
-  const int bad = mxi_fault_scales(r, v->trial_scales);
+  int bad = scales_refuted(v);
+  if (!bad) effort_spend(v->e, SCALE_WORTH * blocks);
+  bad = bad || mxi_fault_scales(r, v->trial_scales);
   mxi_fault_set(r, v->first, v->n_first);
   if (bad) return;
-  const int shift = v->n_first ? 0 : shift_of(v);
-  if (shift && out->n_shifted < MOST_FOUND) {
-    out->by[out->n_shifted] = shift;
+  int by = 0;
+  if (!v->n_first && is_shifted(v, 0, r->down, &by) && by && out->n_shifted < MOST_FOUND) {
+    out->by[out->n_shifted] = by;
     out->shifted[out->n_shifted++] = (finding){.f = *f, .cost = option_cost(o, bits) + 10, .held = blocks / 2};
   }
-  memset(state, CELL_SAME, blocks);
-  for (size_t k = 0; k < blocks; k++) {
-    const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
-    if (spoils_nan(v, k)) continue;
-    fails += !was && !is;
-    needs += !was && is;
-    if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
-  }
+  count_scales(v, 0, r->down, &fails, &needs, state);
   judge(out, v, o, f, bits, state, 0, fails, needs);
 }
 
@@ -216,12 +252,13 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
 
 /* ---- blocks as a whole */
 
-/* The state of each block: its scale and codes with a change, compared with those without it. */
-static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const view *v, const uint32_t *scales, const uint8_t *codes) {
+/* The state of each block of rows [first, end): its scale and codes with a change, compared with those without it. */
+static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const view *v, const uint32_t *scales, const uint8_t *codes,
+                         size_t first, size_t end) {
   const fault_run *r = &v->r;
   *fails = 0;
   *needs = 0;
-  for (size_t k = 0; k < r->down * r->across; k++) {
+  for (size_t k = first * r->across; k < end * r->across; k++) {
     const size_t d = k / r->across, a = k % r->across;
     int was = v->scales[k] == v->seen[k], is = scales[k] == v->seen[k];
     for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows && (was || is); row++)
@@ -254,7 +291,7 @@ static void explain_layout(findings *out, view *v, uint8_t *state) {
     const int ok = mxi_fault_layout(r, v->trial_codes, v->trial_scales);
     mxi_fault_set(&v->r, v->first, v->n_first);
     if (!ok) continue;
-    block_states(state, &fails, &needs, v, v->trial_scales, v->trial_codes);
+    block_states(state, &fails, &needs, v, v->trial_scales, v->trial_codes, 0, r->down);
     judge(out, v, &o[i], &o[i].fault, 4, state, 0, fails, needs);
   }
   free(o);
@@ -388,6 +425,16 @@ static void explain_moved(hunt *h, const base *b, view *v) {
   free(found);
 }
 
+/* Is there a block, among those that were counted, which is wrong without the faults of v and with them? Then no part of the data is theirs alone. */
+static int leaves_some(uint8_t *state, const view *plain, const view *v) {
+  uint64_t fails = 0, needs = 0;
+  for (size_t k = 0; k < v->r.down * v->r.across; k++)
+    if (plain->scales[k] != plain->seen[k] && v->scales[k] != v->seen[k] && !spoils_nan(plain, k)) return 1;
+  const size_t step = mxi_view_step(v);
+  for (size_t d = 0; d < v->r.down && !fails; d += step) block_states(state, &fails, &needs, plain, v->scales, v->by_plain, d, d + 1);
+  return fails != 0;
+}
+
 /* Tries faults of stages [first, last], of the input up to the tensor scale, each of which gives the rest of the search another start. */
 static void explain_early(hunt *h, const base *b, view *plain, int first, int last) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
@@ -413,12 +460,12 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
       f.op = MX_FAULT_INPUT_CLIP;
     }
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
-    if (v && mxi_view_open(v, &b->spec, s, &f, 1, h->e)) {
+    if (v && mxi_view_open_early(v, &b->spec, s, &f, 1, h->e)) {
       const double cost = option_cost(&o[i], bits) + b->extra;
       if (!v->scales_wrong && !v->codes_wrong) {
         mxi_view_all_codes(v);
         uint64_t fails, needs;
-        block_states(state, &fails, &needs, plain, v->scales, v->by_plain);
+        block_states(state, &fails, &needs, plain, v->scales, v->by_plain, 0, v->r.down);
         uint64_t held = 0;
         for (size_t k = 0; k < v->r.down * v->r.across; k++)
           held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
@@ -426,10 +473,10 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
         if (!sure(h->best)) explain(h, v, b, cost, 0, 0);
       } else if (!v->scales_wrong || !v->codes_wrong) {
         if (!sure(h->best) || h->best->n > 1) explain(h, v, b, cost, 0, 0);
-      } else if (!o[i].placed) { /* in a part of it? */
+      } else if (!o[i].placed && !leaves_some(state, plain, v)) { /* in a part of it? */
         uint64_t fails, needs;
         mxi_view_all_codes(v);
-        block_states(state, &fails, &needs, plain, v->scales, v->by_plain);
+        block_states(state, &fails, &needs, plain, v->scales, v->by_plain, 0, v->r.down);
         *found = (findings){.n = 0};
         judge(found, plain, &o[i], &f, bits, state, 0, fails, needs);
         for (size_t k = 0; k < found->n; k++)
@@ -459,6 +506,7 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
   for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
     if (h->best->n == 1 && h->best->cost <= CHEAP && mxi_blame_confirmed(h->best)) return;
     const base *at = &b[chosen[k]];
+    if (at->other_tensor && how != PASS_EARLY) continue;
     if (how == PASS_PLAIN && at->by_plain == 0 && at->scales > 0) explain_scales_places(h, at);
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {

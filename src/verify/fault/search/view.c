@@ -7,12 +7,17 @@
 
 #include "verify/trial/trial.h"
 
-/* How many passes over the elements it costs to open a view. */
-enum { VIEW_OPENS = 2 };
+/* How many passes over the elements it costs to open a view up to the tensor's numbers, and then its blocks. */
+enum { VIEW_BEGINS = 1, VIEW_OPENS = 1 };
 
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s) {
   return spec->scale_rule != MX_SCALE_RULE_HIF4 && spec->scale_rule != MX_SCALE_RULE_QUEST && spec->elem_round != MX_ROUND_SR &&
          spec->scale_round != MX_SCALE_ROUND_SR && !mx_spec_is_plain(spec) && !spec->tensor_given && mxi_sample_fits(spec, s);
+}
+
+int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
+  const float made = r->plan.has_tensor_scale ? r->plan.tensor_scale : 1;
+  return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
 }
 
 static void read_seen(view *v) {
@@ -56,7 +61,9 @@ static float whole_amax(const view *v, const mx_spec *spec) {
   return amax;
 }
 
-static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, size_t elements_most, effort *e) {
+/* With same_tensor a view of all rows is given up where the tensor scale is not the stored one. */
+static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, size_t elements_most, int same_tensor,
+                     effort *e) {
   shortage *lack = e->until.lack;
   *v = (view){.s = s, .e = e, .rows = s->rows, .n_first = n};
   size_t block_rows, block_cols;
@@ -67,8 +74,11 @@ static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_
   if (s->rows * s->cols > elements_most && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
   if (n) memcpy(v->first, faults, n * sizeof *faults);
   if (effort_over(e)) return 0;
+  effort_spend(e, VIEW_BEGINS * v->rows * s->cols);
+  if (noted_status(mxi_fault_begin(&v->r, spec, s->x, v->rows, s->cols, s->ld, v->first, n, NULL), lack)) return 0;
+  if (same_tensor && v->rows == s->rows && !mxi_same_tensor_scale(s, &v->r)) return 0;
   effort_spend(e, VIEW_OPENS * v->rows * s->cols);
-  if (noted_status(mxi_fault_open(&v->r, spec, s->x, v->rows, s->cols, s->ld, v->first, n, NULL), lack)) return 0;
+  if (noted_status(mxi_fault_blocks(&v->r, NULL), lack)) return 0;
   if (v->rows < s->rows && noted_status(mxi_fault_set_amax(&v->r, whole_amax(v, spec)), lack)) return 0;
   const size_t blocks = v->r.down * v->r.across, elements = v->rows * s->cols;
   v->seen = noted(malloc((blocks + 1) * sizeof *v->seen), lack);
@@ -82,7 +92,7 @@ static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_
   if (mxi_fault_scales(&v->r, v->scales)) return 0;
   for (size_t k = 0; k < blocks; k++) v->scales_wrong += v->scales[k] != v->seen[k];
   /* Opens a view of the sample: first of one in so many rows, to count what is wrong; then of rows that are wrong. */
-  const size_t step = v->r.down / VIEW_COUNTED + 1;
+  const size_t step = mxi_view_step(v);
   for (size_t d = 0; d < v->r.down; d += step) {
     mxi_fault_codes(&v->r, v->codes, v->seen, d, d + 1);
     mxi_fault_codes(&v->r, v->by_plain, NULL, d, d + 1);
@@ -96,9 +106,12 @@ static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_
 }
 
 int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e) {
-  return open_rows(v, spec, s, faults, n, VIEW_ELEMENTS, e);
+  return open_rows(v, spec, s, faults, n, VIEW_ELEMENTS, 0, e);
 }
-int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort *e) { return open_rows(v, spec, s, NULL, 0, SIZE_MAX, e); }
+int mxi_view_open_early(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e) {
+  return open_rows(v, spec, s, faults, n, VIEW_ELEMENTS, 1, e);
+}
+int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort *e) { return open_rows(v, spec, s, NULL, 0, SIZE_MAX, 0, e); }
 
 void mxi_view_all_codes(view *v) {
   if (v->n_sample) return;

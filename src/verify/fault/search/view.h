@@ -30,9 +30,15 @@ typedef struct view {
 int mxi_view_fits(const mx_spec *spec, const mx_sample *s);
 /** Run spec with n faults over the first rows of s. 0: it cannot be run, or the effort is spent; memory that runs out is noted. */
 int mxi_view_open(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e);
+/** The same of faults after which nothing changes the tensor scale any more: 0 too where it is not the stored one, since no answer follows. */
+int mxi_view_open_early(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, effort *e);
 /** The same over all rows, of the spec alone. */
 int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort *e);
 void mxi_view_close(view *v);
+/** An open view has the codes of one row of blocks in so many. */
+static inline size_t mxi_view_step(const view *v) { return v->r.down / VIEW_COUNTED + 1; }
+/** Does the run give the stored tensor scale, if one is stored? */
+int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r);
 /** Makes the codes of all rows, once, with which every trial of an element is compared. */
 void mxi_view_all_codes(view *v);
 /** Is the block one of those that are fitted to? One in two is, by a hash of its place. */

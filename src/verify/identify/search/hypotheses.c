@@ -581,8 +581,10 @@ mx_status mxi_find_hypotheses(hypothesis out[MAX_HYPOTHESES], size_t *n, const m
     for (size_t i = 0; i < l.n; i++) least = fmin(least, l.at[i].formats.scale_rule == MX_SCALE_RULE_HIF4 ? NO_SPREAD : l.at[i].spread);
     if (least > NOTHING_FITS) { /* nothing fits as it lies: perhaps the input was rotated */
       const rotation r = find_rotation(samples, n_samples, blocks[0], bits, lack);
-      const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));
-      if (r.fit > ROTATION_FITS) consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
+      if (r.fit > ROTATION_FITS) {
+        const mx_spec rotated = spec_of_rotation(&r, mx_thread_count(options->n_threads > 0 ? options->n_threads : 1));
+        consider(&l, samples, n_samples, blocks[0], &rotated, bits, 0);
+      }
     }
     qsort(l.at, l.n, sizeof *l.at, better);
   }

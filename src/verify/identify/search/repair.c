@@ -251,14 +251,17 @@ static void groups(search *s, pool *out, const mx_spec *spec, score got, const m
     size_t at[OF], n = 0; /* the move of each key; n_moves: as it is */
     uint64_t key[OF];
     for (size_t k = 0; k < OF; k++) at[k] = n_moves, key[k] = UINT64_C(1) << mxi_key_find(names[g][k]);
-    for (int more = 1; more && !budget_over(s->budget);) {
+    for (int more = !budget_over(s->budget); more;) {
       int changed = 0;
       mx_spec t = *spec;
       for (size_t k = 0; k < OF; k++)
         if (at[k] < n_moves) changed += !mxi_key_same(spec, &moves[at[k]].with, mxi_key_find(names[g][k])), moved(&t, &t, &moves[at[k]]);
       specs[n] = t;
       n += changed > 1 && !mx_spec_check(&t, NULL);
-      if (n == ROOM) sift(s, out, b, specs, n, got, NULL), n = 0;
+      if (n == ROOM) {
+        sift(s, out, b, specs, n, got, NULL), n = 0;
+        if (budget_over(s->budget)) break; /* a call of the system, which is too slow for each combination */
+      }
       more = 0;
       for (size_t k = 0; k < OF && !more; k++) {
         at[k] = at[k] == n_moves ? 0 : at[k] + 1;

@@ -392,6 +392,37 @@ enum { SEED_WRONG_ONE_IN = 50 };
 /* On how many blocks a seed's scales are tried first: with fewer, wrong seeds fit by chance; with more, each seed takes longer. */
 enum { SCALE_BLOCKS = 128 };
 
+/* A block, and under how many of a few seeds it has the scale that was seen. */
+typedef struct telling {
+  set_item item;
+  size_t fits, at;
+} telling;
+
+static int by_fits(const void *a, const void *b) {
+  const telling *x = a, *y = b;
+  if (x->fits != y->fits) return x->fits < y->fits ? -1 : 1;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The first blocks of a set, those first that turn most seeds down: most seeds are then turned down by the first or the second. */
+static size_t most_telling(set_item out[SCALE_BLOCKS], const block_set *set, const mx_spec *spec) {
+  enum { SEEDS = 64 };
+  const size_t n = set->n < SCALE_BLOCKS ? set->n : SCALE_BLOCKS;
+  telling *t = noted(calloc(n + 1, sizeof *t), set->of->lack);
+  for (size_t i = 0; t && i < n; i++) {
+    const block_set one = {.of = set->of, .n = 1, .at = &set->at[i]};
+    seed_trial trial;
+    t[i] = (telling){set->at[i], 0, i};
+    if (mxi_seed_trial_open(&trial, &one, spec))
+      for (uint64_t seed = 0; seed < SEEDS; seed++) t[i].fits += (size_t)mxi_seed_trial_fits(&trial, seed);
+  }
+  if (!t) return 0;
+  qsort(t, n, sizeof *t, by_fits);
+  for (size_t i = 0; i < n; i++) out[i] = t[i].item;
+  free(t);
+  return n;
+}
+
 /* scale.round=sr alone: the seed that gives the scales of a few blocks gives those of the others. */
 static int solve_scales(search *s, mx_spec *spec, int many) {
   enum { ASKED = 256 }; /* seeds after which a thread asks for the time, and takes more of them */
@@ -404,12 +435,14 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
   uint64_t plain = 0;
   if (!shows_seed(set, spec)) return 0;
   for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
-#pragma omp parallel num_threads(s->threads)
+  set_item *first = noted(malloc(SCALE_BLOCKS * sizeof *first), o->lack);
+  const size_t n_first = first ? most_telling(first, set, spec) : 0;
+#pragma omp parallel num_threads(s->threads) if (n_first)
   {
-    block_set few = {.of = o, .n = set->n < SCALE_BLOCKS ? set->n : SCALE_BLOCKS, .at = set->at}; /* of foursix's two scales either will do */
+    const block_set few = {.of = o, .n = n_first, .at = first}; /* of foursix's two scales either will do */
     seed_trial one;
     mx_spec t = *spec;
-    int late = !mxi_seed_trial_open(&one, &few, spec);
+    int late = !n_first || !mxi_seed_trial_open(&one, &few, spec);
 #pragma omp for schedule(dynamic, ASKED)
     for (uint64_t i = 0; i < end + n_habits; i++) {
       t.seed = i < n_habits ? habits[i] : i - n_habits;
@@ -425,6 +458,7 @@ static int solve_scales(search *s, mx_spec *spec, int many) {
       if (i < found) found = i;
     }
   }
+  free(first);
   if (found == UINT64_MAX) return 0;
   spec->seed = found < n_habits ? habits[found] : found - n_habits;
   return 1;
