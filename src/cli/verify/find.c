@@ -31,11 +31,15 @@ static int codes_wrong(const mx_identity *id) {
 
 /* A bug that gives every byte. */
 static int is_told(const mx_identity *id) { return id->bug.name && !(id->bug.codes || id->bug.scales || id->bug.tensor_scales); }
-/* May the same bytes be a plain kernel's whose codes are packed in another order? Not if faults are told, none of which touches a code once it is made. */
+/* May the same bytes be a plain kernel's whose codes are packed in another order? Not if faults are told, none of which moves codes. */
 static int may_be_packing(const mx_identity *id) {
-  int codes = !is_told(id) || !id->bug.n_faults;
-  for (size_t i = 0; i < id->bug.n_faults; i++) codes |= mx_fault_row_at(id->bug.fault[i].op)->stage >= MX_STAGE_CODE;
-  return codes;
+  int moves = !is_told(id) || !id->bug.n_faults;
+  for (size_t i = 0; i < id->bug.n_faults; i++) {
+    const int op = id->bug.fault[i].op;
+    moves |= op == MX_FAULT_CODE_SWAP || op == MX_FAULT_CODE_COLUMN || op == MX_FAULT_CODE_COLUMN_XOR || op == MX_FAULT_CODE_REVERSE ||
+             mx_fault_row_at(op)->stage == MX_STAGE_LAYOUT;
+  }
+  return moves;
 }
 /* An answer that another packing would explain better: codes, or scales, that stand in another order. */
 static int is_order(const mx_identity *id) { return is_told(id) && !strcmp(id->bug.name, "another order"); }
