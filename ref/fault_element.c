@@ -52,7 +52,7 @@ static num limited(num y) {
 }
 
 static num quotient(const lane *l, const ref_fault *f, num x) {
-  const ref_plan *plan = &l->r->plan;
+  const ref_plan *plan = ref_plan_at(l->r, l->d, l->a);
   const ref_scale *s = &l->scale;
   const num t = ref_tensor_of(plan), amax = ref_finite_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
   const int subnormal = ref_is_subnormal(plan->scale, s->code);
@@ -71,6 +71,8 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "bfloat16")) return num_div_r(x, num_round(ref_divisor(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "unrounded") && !num_is_zero(amax)) return num_div_r(x, num_div_r(amax, most, NUM_F32), NUM_F32);
   if (IS(f, "unrounded times") && !num_is_zero(amax)) return num_mul_r(x, num_div_r(most, amax, NUM_F32), NUM_F32);
+  if (IS(f, "inverted")) return num_mul_r(x, ref_divisor(plan, s), NUM_F32);
+  if (IS(f, "twice")) return num_div_r(num_round(ref_scaled(plan, s, x), NUM_F32), ref_divisor(plan, s), NUM_F32);
   if (IS(f, "no tensor scale")) return num_div_r(x, part_of(plan, s), NUM_F32);
   if (IS(f, "tensor scale twice")) return num_div_r(num_round(ref_scaled(plan, s, x), NUM_F32), t, NUM_F32);
   if (IS(f, "tensor scale inverted")) return num_div_r(x, num_div_r(part_of(plan, s), t, NUM_F32), NUM_F32);
@@ -78,7 +80,7 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
 }
 
 static num divided(const lane *l, num x) {
-  if (!l->how) return ref_scaled(&l->r->plan, &l->scale, x);
+  if (!l->how) return ref_scaled(ref_plan_at(l->r, l->d, l->a), &l->scale, x);
   if (x.kind == NUM_NAN || x.kind == NUM_INF) return x;
   return limited(quotient(l, l->how, x));
 }
@@ -100,7 +102,7 @@ static uint64_t code_of_lanes(const ref_run *r, const ref_fault *f, size_t row, 
   const ref_block block = ref_load(r, d, a);
   for (size_t i = 0; i < block.n; i++)
     if (share(f, own, i) && num_cmp(num_abs(block.x[i]), most) > 0) most = num_abs(block.x[i]);
-  return ref_block_scales_from(scales, &r->plan, &block, most) ? scales[0].code : otherwise;
+  return ref_block_scales_from(scales, ref_plan_at(r, d, a), &block, most) ? scales[0].code : otherwise;
 }
 
 /* The code that a fault takes in place of another; 0: it says how to divide. */
@@ -142,7 +144,8 @@ static void enter(lane *l, const ref_run *r, size_t row, size_t col) {
   }
   ref_scale own[2];
   const ref_block b = ref_load(r, d, a);
-  l->scale = ref_block_scales(own, &r->plan, &b) && own[0].code == code ? own[0] : ref_scale_given(&r->plan, code);
+  const ref_plan *plan = ref_plan_at(r, d, a);
+  l->scale = ref_block_scales(own, plan, &b) && own[0].code == code ? own[0] : ref_scale_given(plan, code);
 }
 
 /* The same of an element in a block that is entered, where elements may differ. */
@@ -162,7 +165,7 @@ static num beyond_largest(const mx_format *f) {
 }
 
 static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_t index) {
-  const ref_plan *plan = &l->r->plan;
+  const ref_plan *plan = ref_plan_at(l->r, l->d, l->a);
   ref_how how = plan->how;
   num unused;
   if (!f && !l->how) return ref_element(plan, &l->scale, x, index, &unused);
@@ -173,6 +176,7 @@ static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_
   if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);
   if (IS(f, "format")) y = ref_to_format(f->format, y);
   if (IS(f, "times")) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
+  if (ref_rounds_by_steps(f)) return ref_by_steps(plan->elem, f, y, &how);
   if (IS(f, "toward zero")) how.base.round = MX_ROUND_RTZ;
   if (IS(f, "away from zero")) how.base.round = y.sign ? MX_ROUND_RTN : MX_ROUND_RTP;
   if (IS(f, "ties away")) how.base.round = MX_ROUND_RNA;
@@ -236,6 +240,8 @@ static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) 
   if (IS(f, "abs")) return with_sign(e, code, 0);
   if (IS(f, "+0 for -0")) return code == sign ? 0 : code;
   if (IS(f, "-0 for +0")) return code == 0 ? sign : code;
+  if (IS(f, "plus")) return (uint64_t)((long long)code + (long long)f->number) & all;
+  if (IS(f, "flush")) return ref_is_subnormal(e, code) ? code & sign : code;
   if (IS(f, "sign of largest")) return with_sign(e, code, largest_is_negative(l->r, l->d, l->a));
   if (IS(f, "value")) return (uint64_t)(long long)f->number & all;
   if (IS(f, "two's complement")) return code & sign ? (2 * sign - (code ^ sign)) & all : code;
@@ -245,15 +251,18 @@ static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) 
   return e->kind == MX_KIND_INT && !num_is_nan(y) && num_cmp(y, limit) <= 0 ? sign : code;
 }
 
-static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t col) {
-  for (size_t i = 0; i < r->n_faults; i++)
-    if (r->faults[i].stage == stage && ref_element_in(r, &r->faults[i], row, col)) return &r->faults[i];
+/* The first fault of a stage that the element meets; y: its quotient, behind the division. */
+static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t col, const num *y) {
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const ref_fault *f = &r->faults[i];
+    if (f->stage == stage && ref_element_in(r, f, row, col) && (!y || ref_meets(r->plan.elem, f, *y))) return f;
+  }
   return NULL;
 }
 
 /* The element after the clamp, and what it is divided to. */
 static num clamped(const ref_run *r, size_t row, size_t col) {
-  const ref_fault *f = first_of(r, REF_CLAMP, row, col);
+  const ref_fault *f = first_of(r, REF_CLAMP, row, col, NULL);
   num x = num_float(r->x[row * r->cols + col]);
   if (!f || num_is_nan(x)) return x;
   num most = num_abs(ref_argument(f));
@@ -267,7 +276,7 @@ void ref_fault_codes(ref_run *r) {
     for (size_t col = 0; col < r->cols; col++) {
       next(&l, r, row, col);
       const num x = clamped(r, row, col), y = divided(&l, x);
-      r->codes[row * r->cols + col] = (uint8_t)rounded(&l, first_of(r, REF_ELEMENT, row, col), x, y, (uint64_t)row * r->cols + col);
+      r->codes[row * r->cols + col] = (uint8_t)rounded(&l, first_of(r, REF_ELEMENT, row, col, &y), x, y, (uint64_t)row * r->cols + col);
     }
   for (size_t i = 0; i < r->n_faults; i++) {
     const ref_fault *f = &r->faults[i];

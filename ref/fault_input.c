@@ -81,10 +81,30 @@ static mx_status elsewhere(ref_run *r, const ref_fault *f, mx_error *err) {
   return MX_OK;
 }
 
+/* Numbers that were in a format under one scale: the tensor's largest finite magnitude at the format's largest number. */
+static void was_in_format(ref_run *r, const ref_fault *f) {
+  num most = num_zero(0);
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    const num x = num_abs(num_float(r->x[i]));
+    if ((x.kind == NUM_FINITE || x.kind == NUM_ZERO) && num_cmp(x, most) > 0) most = x;
+  }
+  const num k = num_div_r(num_round(ref_format_largest(f->format), NUM_F32), most, NUM_F32);
+  if (k.kind != NUM_FINITE && k.kind != NUM_ZERO) return;
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    if (!ref_element_in(r, f, i / r->cols, i % r->cols)) continue;
+    const num in = ref_to_format(f->format, num_mul_r(num_float(r->x[i]), k, NUM_F32));
+    r->x[i] = num_to_float(num_div_r(num_round(in, NUM_F32), k, NUM_F32));
+  }
+}
+
 static mx_status input_fault(ref_run *r, const ref_fault *f, mx_error *err) {
   if (IS(f, "minus mean")) return minus_mean(r, f, err);
   if (IS(f, "column")) return column(r, f, err);
   if (IS(f, "transposed") || IS(f, "pitch")) return elsewhere(r, f, err);
+  if (IS(f, "scaled format")) {
+    was_in_format(r, f);
+    return MX_OK;
+  }
   for (size_t i = 0; i < r->rows * r->cols; i++)
     if (ref_element_in(r, f, i / r->cols, i % r->cols)) r->x[i] = num_to_float(of_element(f, num_float(r->x[i])));
   return MX_OK;

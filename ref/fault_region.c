@@ -82,3 +82,7 @@ num ref_to_format(const mx_format *format, num x) {
   if (!format->sign_bits || num_is_nan(y)) y.sign = x.sign;
   return y;
 }
+
+const ref_plan *ref_plan_at(const ref_run *r, size_t d, size_t a) {
+  return r->groups && ref_block_in(r, r->of_groups, d, a) ? &r->groups[d * r->height / r->group] : &r->plan;
+}

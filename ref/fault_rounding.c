@@ -3,7 +3,7 @@
 
 /* The number that the rule rounds, as a binary32; 0 where it rounds none. */
 static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second) {
-  ref_plan wide = r->plan;
+  ref_plan wide = *ref_plan_at(r, d, a);
   mx_spec spec = *r->plan.spec;
   ref_scale out[2];
   const ref_block block = ref_load(r, d, a);

@@ -27,8 +27,10 @@ enum {
 #define IS(fault, word) (strcmp((fault)->op, word) == 0)
 
 typedef struct ref_run {
-  ref_plan plan;
-  const ref_fault *faults;
+  ref_plan plan, clean; /* clean: before the numbers of the tensor */
+  ref_plan *groups;     /* of each `group` rows, if a fault takes them for tensors; else NULL */
+  size_t group;
+  const ref_fault *of_groups, *faults;
   size_t n_faults;
   size_t rows, cols, height, width, down, across; /* of the tensor, of a block, and how many blocks */
   float *x, *straight;                            /* [rows][cols], behind the rotation and before it */
@@ -70,11 +72,18 @@ num ref_tensor_of(const ref_plan *plan);
 char ref_chain_factor(const ref_plan *plan, const ref_scale *s, num *factor);
 num ref_divisor(const ref_plan *plan, const ref_scale *s);
 
+/* Rounding by the steps of the format: is that what the fault does, does y meet it (a threshold acts between two neighbours alone), and the code. */
+int ref_rounds_by_steps(const ref_fault *f);
+int ref_meets(const mx_format *format, const ref_fault *f, num y);
+uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const ref_how *how);
+
 /* The stages, each all of its faults, in the order in which they are given. */
 mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);
 num ref_fault_tensor(const ref_run *r);
-void ref_fault_tensor_scale(ref_run *r, num *stored); /* stored: of the spec, and what it becomes */
-int ref_fault_scales(ref_run *r);                     /* 0: the spec refuses a block */
+void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored); /* stored: of the spec, and what it becomes */
+int ref_fault_groups(ref_run *r);                                           /* 0: no memory */
+const ref_plan *ref_plan_at(const ref_run *r, size_t d, size_t a);          /* what a block is computed with */
+int ref_fault_scales(ref_run *r);                                           /* 0: the spec refuses a block */
 void ref_fault_store(ref_run *r);
 void ref_fault_codes(ref_run *r);
 mx_status ref_fault_layout(ref_run *r, mx_error *err);

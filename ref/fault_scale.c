@@ -36,24 +36,50 @@ static void multiply_by_divisor(ref_plan *plan, num *stored) {
   plan->env.var[plan->chain.store] = *stored;
 }
 
-void ref_fault_tensor_scale(ref_run *r, num *stored) {
-  const mx_spec *own = r->plan.spec;
-  const num seen = r->plan.seen;
+void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
+  const mx_spec *own = plan->spec;
+  const num seen = plan->seen;
   for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
     const ref_fault *f = &r->faults[k];
-    if (f->stage != REF_TENSOR_SCALE) continue;
+    if (f->stage != REF_TENSOR_SCALE || IS(f, "rows")) continue;
     if (IS(f, "divisor")) {
-      multiply_by_divisor(&r->plan, stored);
+      multiply_by_divisor(plan, stored);
       continue;
     }
     mx_spec other = *own;
-    num unused;
+    num unused, given = IS(f, "value") ? ref_argument(f) : *stored;
+    if (IS(f, "times")) given = num_mul_r(given, ref_argument(f), NUM_F32);
+    if (IS(f, "bfloat16")) given = num_round(given, NUM_BF16);
+    if (IS(f, "float16")) given = num_round(given, NUM_F16);
+    if (IS(f, "power of two") && given.kind == NUM_FINITE) given.sig = UINT64_C(1) << 63, given.sticky = 0;
+    if (!IS(f, "value") && !IS(f, "times")) *stored = given;
     other.tensor_given = 1;
-    other.tensor_given_value = num_to_float(IS(f, "times") ? num_mul_r(*stored, ref_argument(f), NUM_F32) : ref_argument(f));
-    r->plan.spec = &other;
-    ref_plan_tensor(&r->plan, seen, &unused);
-    r->plan.spec = own;
+    other.tensor_given_value = num_to_float(given);
+    plan->spec = &other;
+    ref_plan_tensor(plan, seen, &unused);
+    plan->spec = own;
   }
+}
+
+/* The plans of groups of rows, each a tensor of its own, for the last fault of that kind. They are made from r->clean, the plan before its tensor's
+ * numbers. */
+int ref_fault_groups(ref_run *r) {
+  const ref_fault *f = NULL;
+  for (size_t k = 0; k < r->n_faults; k++)
+    if (r->faults[k].stage == REF_TENSOR_SCALE && IS(&r->faults[k], "rows")) f = &r->faults[k];
+  if (!f || f->number < 1 || r->plan.spec->tensor_norm == MX_TENSOR_NORM_NONE || r->plan.spec->tensor_given) return 1;
+  r->group = (size_t)f->number;
+  r->of_groups = f;
+  const size_t n = (r->rows + r->group - 1) / r->group;
+  if (!(r->groups = malloc((n + 1) * sizeof *r->groups))) return 0;
+  for (size_t g = 0; g < n; g++) {
+    const size_t first = g * r->group, end = first + r->group < r->rows ? first + r->group : r->rows;
+    num stored;
+    r->groups[g] = r->clean;
+    ref_plan_tensor(&r->groups[g], ref_largest(&r->clean, r->x + first * r->cols, (end - first) * r->cols), &stored);
+    ref_fault_tensor_scale(r, &r->groups[g], &stored);
+  }
+  return 1;
 }
 
 /* ---- a block's maximum */
@@ -229,17 +255,18 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
 /* ---- the scale */
 
 /* The scales that the rule makes of that maximum, and which of two select=foursix takes by its own elements: 0 or 1, with worse=1 the other one. */
-static int scales_of(const ref_run *r, ref_scale out[2], size_t d, size_t a, const num *amax, int worse, int *pick) {
+static int scales_of(const ref_run *r, ref_scale out[2], size_t d, size_t a, const num *amax, int worse, int *pick, const ref_plan *rule) {
   const ref_block block = ref_load(r, d, a);
-  const int n = amax ? ref_block_scales_from(out, &r->plan, &block, *amax) : ref_block_scales(out, &r->plan, &block);
+  const ref_plan *plan = rule ? rule : ref_plan_at(r, d, a);
+  const int n = amax ? ref_block_scales_from(out, plan, &block, *amax) : ref_block_scales(out, plan, &block);
   *pick = 0;
   if (n < 2) return n;
   for (int k = 0; k < 2; k++)
-    for (size_t i = 0; i < block.n; i++) ref_element(&r->plan, &out[k], block.x[i], UINT64_MAX, &r->values[k][i]);
+    for (size_t i = 0; i < block.n; i++) ref_element(plan, &out[k], block.x[i], UINT64_MAX, &r->values[k][i]);
   if (worse)
-    *pick = ref_second_wins(&r->plan, (const ref_scale[]){out[1], out[0]}, (const num *[]){r->values[1], r->values[0]}, &block);
+    *pick = ref_second_wins(plan, (const ref_scale[]){out[1], out[0]}, (const num *[]){r->values[1], r->values[0]}, &block);
   else
-    *pick = ref_second_wins(&r->plan, out, (const num *[]){r->values[0], r->values[1]}, &block);
+    *pick = ref_second_wins(plan, out, (const num *[]){r->values[0], r->values[1]}, &block);
   return n;
 }
 
@@ -274,7 +301,7 @@ static num squared_error(const ref_run *r, const ref_plan *plan, const ref_scale
 
 /* The scale with F and with 4 in its place: that of the smaller error, or of the larger one. 0: the spec refuses the block. */
 static int four_or_six(const ref_run *r, uint64_t *code, size_t d, size_t a, num amax, int larger) {
-  ref_plan plan[2] = {r->plan, r->plan};
+  ref_plan plan[2] = {*ref_plan_at(r, d, a), *ref_plan_at(r, d, a)};
   ref_scale scale[2], both[2];
   num error[2];
   const ref_block block = ref_load(r, d, a);
@@ -301,19 +328,25 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
   if ((IS(f, "better of 6 and 4") || IS(f, "worse of 6 and 4")) && !special && !strcmp(r->plan.elem->name, "e2m1") &&
       !four_or_six(r, code, d, a, amax[d * r->across + a], IS(f, "worse of 6 and 4")))
     return 0;
+  if (IS(f, "largest") && !special && !num_is_zero(ref_argument(f))) {
+    ref_scale scales[2];
+    const ref_block block = ref_load(r, d, a);
+    ref_plan plan = *ref_plan_at(r, d, a);
+    plan.most = plan.env.var['F' - 'A'] = num_abs(ref_argument(f));
+    if (!ref_block_scales_from(scales, &plan, &block, amax[d * r->across + a])) return 0;
+    *code = scales[0].code;
+  }
   if (IS(f, "log2 rounded") && r->plan.scale->kind == MX_KIND_EXP && r->plan.scale->man_bits == 0 && !special)
     *code = log2_rounded(r, amax[d * r->across + a]);
   if ((IS(f, "toward zero") || IS(f, "up")) && !special) {
     ref_scale scales[2];
     int pick, unused;
-    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick)) return 0;
+    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick, NULL)) return 0;
     mx_spec other = *r->plan.spec;
-    const mx_spec *own = r->plan.spec;
+    ref_plan plan = *ref_plan_at(r, d, a);
     other.scale_round = IS(f, "up") ? MX_SCALE_ROUND_UP : MX_SCALE_ROUND_DOWN;
-    r->plan.spec = &other;
-    const int made = scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &unused);
-    r->plan.spec = own;
-    if (!made) return 0;
+    plan.spec = &other;
+    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &unused, &plan)) return 0;
     *code = scales[pick].code;
   }
   if (IS(f, "log2 of amax rounded") || IS(f, "or of exponents") || IS(f, "bfloat16") || IS(f, "float16") || IS(f, "format") ||
@@ -321,7 +354,7 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
     ref_scale scales[2];
     int pick;
     if (special) return 1;
-    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick)) return 0;
+    if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &pick, NULL)) return 0;
     *code = ref_fault_rounded(r, f, d, a, amax[d * r->across + a], pick, *code);
   }
   return 1;
@@ -354,7 +387,7 @@ static int make_scales(ref_run *r, num *amax) {
   const size_t n = r->down * r->across;
   int pick;
   for (size_t k = 0; k < n; k++) {
-    if (!scales_of(r, scales, k / r->across, k % r->across, NULL, 0, &pick)) return 0;
+    if (!scales_of(r, scales, k / r->across, k % r->across, NULL, 0, &pick, NULL)) return 0;
     r->plain[k] = scales[pick].code;
   }
   for (size_t k = 0; k < n; k++) {
@@ -363,7 +396,7 @@ static int make_scales(ref_run *r, num *amax) {
     for (size_t i = 0; i < r->n_faults; i++)
       worse |= r->faults[i].stage == REF_SCALE && IS(&r->faults[i], "worse of two") && ref_block_in(r, &r->faults[i], d, a);
     amax[k] = faulty_amax(r, d, a);
-    if (!scales_of(r, scales, d, a, ref_has_special(r, d, a) ? NULL : &amax[k], worse, &pick)) return 0;
+    if (!scales_of(r, scales, d, a, ref_has_special(r, d, a) ? NULL : &amax[k], worse, &pick, NULL)) return 0;
     r->used[k] = scales[pick].code;
   }
   for (size_t i = 0; i < r->n_faults; i++) {
@@ -390,7 +423,7 @@ uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t
   ref_scale scales[2];
   const num amax = ref_as_amax(num_mul_r(ref_finite_amax(r, d, a), ref_argument(f), NUM_F32));
   const ref_block block = ref_load(r, d, a);
-  return ref_block_scales_from(scales, &r->plan, &block, amax) ? scales[0].code : otherwise;
+  return ref_block_scales_from(scales, ref_plan_at(r, d, a), &block, amax) ? scales[0].code : otherwise;
 }
 
 void ref_fault_store(ref_run *r) {

@@ -240,6 +240,35 @@ static const struct {
      {127, 126},
      {0xA7, 0xB7}}, /* 4.5, -0.75; 4.5, -1.5 */
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- toward zero"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: element rounding <- clip 4"}, {127, 126}, {0xA6, 0xC6}},
+    {"ocp-mxfp4", {"all: element rounding <- bits behind the point -1"}, {127, 126}, {0x87, 0xC7}}, /* multiples of 2: -1 is a tie */
+    /* 4.5, -0.75; 4.5, -1.5: */
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- up from 4.5"}, {127, 126}, {0xA7, 0xB7}},
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- up beyond 0.75"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- flush"}, {127, 126}, {0x86, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- subnormal times 2"}, {127, 126}, {0xB6, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- guard bits 0"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- float16 then cut"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: element rounding <- up from 4.5", "all: element rounding <- toward zero"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4",
+     {"all: input <- times 0.875", "all: element rounding <- carry lost"},
+     {127, 126},
+     {0xA7, 0xA7}}, /* 5.25, -0.875; -1.75 becomes -1 */
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- modulo"}, {127, 126}, {0xA8, 0xC8}}, /* 7.5 is 8 */
+    {"ocp-mxfp4", {"all: input <- times 0.7", "all: code <- flush"}, {127, 126}, {0x86, 0xB6}},               /* -0.5; -1.5 */
+    {"ocp-mxfp4", {"all: code <- plus 1"}, {127, 126}, {0xB8, 0xD8}},
+    {"ocp-mxfp4", {"all: divisor <- inverted"}, {127, 126}, {0xA7, 0x93}}, /* 1.5, -0.5 */
+    {"ocp-mxfp4", {"all: divisor <- twice"}, {127, 126}, {0xA7, 0xE7}},    /* 12, -4 */
+    {"ocp-mxfp4",
+     {"all: input <- scaled format e5m2", "all: element rounding <- away from zero"},
+     {127, 126},
+     {0xB7, 0xD7}},                                                                     /* -1 times 57344 / 6 becomes -10240, and -1.07 */
+    {"nvfp4-plain", {"all: scale rounding <- largest 12"}, {0x76, 0x6E}, {0xC7, 0xE7}}, /* 224 and 112: 12 saturates, -2; 12, -4 */
+    {"nvfp4-plain",
+     {"all: tensor scale <- rows 1"},
+     {0x7E, 0x7E},
+     {0xA7, 0xC7}}, /* each row's largest scale is 448; 6 and -1, 3 and -1 over 0.5 */
+    {"nvfp4-plain", {"all: tensor scale <- power of two"}, {0x7E, 0x78}, {0xA7, 0xC7}}, /* T = 2^-9: 512 saturates, 256 */
     {"ocp-mxfp4", {"all: code <- sign of 1"}, {127, 126}, {0x2F, 0x4F}},
     {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
     {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},
@@ -370,6 +399,8 @@ START_TEST(a_mutant_of_the_reference_is_seen) {
                                          {"all: divisor <- no tensor scale", "all: divisor <- skip"},
                                          {"all: clamp <- before 2", "all: clamp <- before 2.5"},
                                          {"all: element rounding <- ties up", "all: element rounding <- ties down"},
+                                         {"all: element rounding <- up from 2.25", "all: element rounding <- up beyond 2.75"},
+                                         {"all: element rounding <- guard bits 1", "all: element rounding <- guard bits 3"},
                                          {"all: code <- sign of 1", "all: code <- sign rolled 1"},
                                          {"elements=15: code <- negate", "elements=14: code <- negate"},
                                          {"all: layout <- row 1", "all: layout <- codes of row 1"}};

@@ -1,7 +1,7 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
 usage: strangers.py MXGOLD [NAME...]
-environment: SET=fresh (fresh.py) or both, KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
+environment: SET=kernels (the default), fresh, a, b, c (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
 
 For each kernel: identify on one input; what it gives to reproduce is run on two others, one of the same kind and one of another kind, and compared
 byte by byte.
@@ -27,7 +27,11 @@ from inputs import KINDS, OTHER
 import formats
 import fresh
 import kernels
+import set_a
+import set_b
+import set_c
 
+SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 
@@ -91,8 +95,8 @@ def give(mxgold, folder, name, x, answer):
     q = subprocess.run([mxgold, "quantize", path[0] + ":input", "-o", path[1], *answer["reproduce"]], capture_output=True, text=True)
     if q.returncode or not answer.get("scale_layout"):
         return None if q.returncode else read(path[1])
-    subprocess.run([mxgold, "convert", path[1], "--layout", answer["scale_layout"], "-o", path[2]], check=True)
-    return read(path[2])
+    laid_out = subprocess.run([mxgold, "convert", path[1], "--layout", answer["scale_layout"], "-o", path[2]])
+    return None if laid_out.returncode else read(path[2])
 
 
 def is_right(x, got):
@@ -139,7 +143,7 @@ def run(mxgold, row, kind, seed):
 def main():
     mxgold, only = sys.argv[1], sys.argv[2:]
     which = os.environ.get("SET", "kernels")
-    rows = (kernels.ROWS if which != "fresh" else []) + (fresh.ROWS if which != "kernels" else [])
+    rows = [r for s in (SETS if which == "all" else which.split(",")) for r in SETS[s].ROWS]
     kinds = os.environ.get("KIND", "").split(",")
     seeds = [int(s) for s in os.environ.get("SEED", "1").split(",")]
     todo = [(r, k, s) for s in seeds for k in kinds for r in rows if not only or any(o in r[0] for o in only)]

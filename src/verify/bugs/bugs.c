@@ -167,15 +167,39 @@ static void blamed(mx_bug *out, const blame *b) {
 /* Faults that act everywhere and that keys of a spec can express as well: rounding, types, rotations, a factor or a floor of the maximum, signs of
  * zeros. */
 static int says_a_key(const mx_fault *f) {
-  static const int ops[] = {
-      MX_FAULT_INPUT_BF16,         MX_FAULT_INPUT_F16,        MX_FAULT_ROTATION_HADAMARD, MX_FAULT_AMAX_TIMES,
-      MX_FAULT_AMAX_LEAST,         MX_FAULT_SCALE_PLUS,       MX_FAULT_SCALE_FLUSH,       MX_FAULT_SCALE_LOG2,
-      MX_FAULT_STORE_VALUE,        MX_FAULT_DIVISOR_FLUSH,    MX_FAULT_DIVISOR_UNROUNDED, MX_FAULT_DIVISOR_UNROUNDED_TIMES,
-      MX_FAULT_ELEMENT_TIMES,      MX_FAULT_ELEMENT_TRUNCATE, MX_FAULT_ELEMENT_AWAY,      MX_FAULT_ELEMENT_TIES_AWAY,
-      MX_FAULT_ELEMENT_TIES_ZERO,  MX_FAULT_ELEMENT_TIES_UP,  MX_FAULT_ELEMENT_TIES_DOWN, MX_FAULT_CODE_NO_NEGATIVE_ZERO,
-      MX_FAULT_CODE_NEGATIVE_ZERO, MX_FAULT_CODE_LOWEST,      MX_FAULT_TENSOR_TIMES,      MX_FAULT_TENSOR_VALUE,
-      MX_FAULT_AMAX_BF16,          MX_FAULT_AMAX_F16,         MX_FAULT_DIVISOR_BITS,      MX_FAULT_DIVISOR_BITS_NEAREST,
-      MX_FAULT_DIVISOR_BF16,       MX_FAULT_DIVISOR_RCP_BF16, MX_FAULT_ELEMENT_BF16,      MX_FAULT_ELEMENT_F16};
+  static const int ops[] = {MX_FAULT_INPUT_BF16,
+                            MX_FAULT_INPUT_F16,
+                            MX_FAULT_ROTATION_HADAMARD,
+                            MX_FAULT_AMAX_TIMES,
+                            MX_FAULT_AMAX_LEAST,
+                            MX_FAULT_SCALE_PLUS,
+                            MX_FAULT_SCALE_LARGEST,
+                            MX_FAULT_SCALE_FLUSH,
+                            MX_FAULT_SCALE_LOG2,
+                            MX_FAULT_STORE_VALUE,
+                            MX_FAULT_DIVISOR_FLUSH,
+                            MX_FAULT_DIVISOR_UNROUNDED,
+                            MX_FAULT_DIVISOR_UNROUNDED_TIMES,
+                            MX_FAULT_ELEMENT_TIMES,
+                            MX_FAULT_ELEMENT_TRUNCATE,
+                            MX_FAULT_ELEMENT_AWAY,
+                            MX_FAULT_ELEMENT_TIES_AWAY,
+                            MX_FAULT_ELEMENT_TIES_ZERO,
+                            MX_FAULT_ELEMENT_TIES_UP,
+                            MX_FAULT_ELEMENT_TIES_DOWN,
+                            MX_FAULT_CODE_NO_NEGATIVE_ZERO,
+                            MX_FAULT_CODE_NEGATIVE_ZERO,
+                            MX_FAULT_CODE_LOWEST,
+                            MX_FAULT_TENSOR_TIMES,
+                            MX_FAULT_TENSOR_VALUE,
+                            MX_FAULT_AMAX_BF16,
+                            MX_FAULT_AMAX_F16,
+                            MX_FAULT_DIVISOR_BITS,
+                            MX_FAULT_DIVISOR_BITS_NEAREST,
+                            MX_FAULT_DIVISOR_BF16,
+                            MX_FAULT_DIVISOR_RCP_BF16,
+                            MX_FAULT_ELEMENT_BF16,
+                            MX_FAULT_ELEMENT_F16};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (f->op == ops[i]) return 1;
   return 0;
@@ -207,9 +231,9 @@ int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sa
   return found.n != 0;
 }
 
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const mx_sample *samples, size_t n, deadline until) {
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
-  mxi_find_plain_rival(&found, samples, n, spec, until);
+  mxi_find_plain_rival(&found, samples, n, preset, spec, until);
   if (found.n) blamed(out, &found);
   return found.n != 0;
 }

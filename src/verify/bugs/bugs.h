@@ -15,8 +15,8 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sa
  *  Returns 1 and fills *out, or 0. The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */
 int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until);
 
-/** The same of one plain fault over a preset that people know, which is soon looked for: a rival of a fitted number. */
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const mx_sample *samples, size_t n, deadline until);
+/** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. */
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, deadline until);
 
 /** Finds the preset with the fewest differing codes and scales among all that the shapes allow, and the bug over any of them with which it gives
  *  every byte, or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. Returns 1 if the bug gives every byte, 0 if

@@ -180,13 +180,17 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
   uint32_t code;
   if (st.has_nan || st.has_inf) return otherwise;
   st.amax = st.amax_finite = mxi_fault_as_amax(st.amax_finite * (float)f->number);
-  return mxi_block_scale_code(&code, &r->plan, &st, 0, d * r->across + a) ? otherwise : code;
+  return mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a) ? otherwise : code;
 }
 
-static mx_status largest(float *out, const fault_run *r, const float *x) {
+static mx_status largest(float *out, const fault_run *r, const float *x, size_t rows) {
   mx_spec counted = r->spec; /* x has been through these */
   counted.had_size = counted.had_sign = 0;
-  return mx_tensor_amax(out, x, r->rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+  return mx_tensor_amax(out, x, rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+}
+
+mx_status mxi_fault_rows_amax(float *out, const fault_run *r, size_t first, size_t end) {
+  return largest(out, r, r->x + first * r->cols, end - first);
 }
 
 /* The maximum over a part of the elements, the others read as zeros. */
@@ -197,13 +201,13 @@ static mx_status largest_of_part(fault_run *r, const mx_fault *f) {
     const int counts = mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols) && (f->op == MX_FAULT_TENSOR_ONLY || !signbit(r->x[i]));
     part[i] = counts ? r->x[i] : 0;
   }
-  const mx_status status = largest(&r->amax, r, part);
+  const mx_status status = largest(&r->amax, r, part, r->rows);
   free(part);
   return status;
 }
 
 mx_status mxi_fault_tensor_amax(fault_run *r) {
-  mx_status status = largest(&r->amax, r, r->x);
+  mx_status status = largest(&r->amax, r, r->x, r->rows);
   for (size_t k = 0; k < r->n_faults && !status; k++) {
     const mx_fault *f = &r->faults[k];
     switch (f->op) {

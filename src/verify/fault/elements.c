@@ -70,7 +70,7 @@ static double limited(double y) { return isnan(y) ? 0 : isinf(y) ? copysign(1e30
 
 /* The quotient with a fault of the divisor that says how it is made. */
 static double quotient(const fault_run *r, const fault_block *b, float x) {
-  const mx_plan *p = &r->plan;
+  const mx_plan *p = mxi_fault_plan(r, b->d, b->a);
   const mx_fault *f = b->divisor;
   const mx_block_scale *s = &b->scale;
   const float t = tensor_of(p);
@@ -113,13 +113,17 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
     return (double)((float)mxi_scaled_value(p, s, x) / t);
   case MX_FAULT_DIVISOR_TENSOR_INVERTED:
     return (double)(x / (part_of(p, s) / t));
+  case MX_FAULT_DIVISOR_INVERTED:
+    return (double)(x * mxi_fault_divisor(p, s));
+  case MX_FAULT_DIVISOR_TWICE:
+    return (double)((float)mxi_scaled_value(p, s, x) / mxi_fault_divisor(p, s));
   default: /* skip */
     return (double)x;
   }
 }
 
 static double divided(const fault_run *r, const fault_block *b, float x) {
-  if (!b->divisor) return mxi_scaled_value(&r->plan, &b->scale, x);
+  if (!b->divisor) return mxi_scaled_value(mxi_fault_plan(r, b->d, b->a), &b->scale, x);
   return isfinite(x) ? limited(quotient(r, b, x)) : (double)x;
 }
 
@@ -142,7 +146,7 @@ static uint32_t code_of_lanes(const fault_run *r, const mx_fault *f, size_t row,
     if (y < r->rows && x < r->cols && lanes_meet(f, at, i)) mx_block_stats_add(&st, r->x[y * r->cols + x]);
   }
   st.amax = st.amax_finite;
-  return mxi_block_scale_code(&code, &r->plan, &st, 0, d * r->across + a) ? otherwise : code;
+  return mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a) ? otherwise : code;
 }
 
 /* The code that a fault of the divisor divides element (row, col) of block (d, a) by, where it takes another one. Returns 0 for a fault that says how to
@@ -203,7 +207,7 @@ static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col
   if (b->has_rule && b->rule.code == code)
     b->scale = b->rule;
   else
-    mxi_block_scale_given(&b->scale, &r->plan, code);
+    mxi_block_scale_given(&b->scale, mxi_fault_plan(r, b->d, b->a), code);
 }
 
 void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {
@@ -220,7 +224,7 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
       b->sign_of_largest = copysignf(1, most);
     }
   }
-  b->has_rule = !mxi_block_scale_find(&b->rule, &r->plan, &r->stats[k], 0, k);
+  b->has_rule = !mxi_block_scale_find(&b->rule, mxi_fault_plan(r, d, a), &r->stats[k], 0, k);
   divide_by(b, r, d * r->block_rows, a * r->block_cols);
 }
 
@@ -234,28 +238,10 @@ static const fault_block *at_element(fault_block *own, const fault_block *b, con
 
 /* ---- the code */
 
-static uint32_t sign_bit(const mx_format *f) { return f->sign_bits ? UINT32_C(1) << (f->bits - 1) : 0; }
-
-static uint32_t negated(const mx_format *f, uint32_t code) {
-  if (f->kind == MX_KIND_INT) return (0u - code) & (2 * sign_bit(f) - 1);
-  return code ^ sign_bit(f);
-}
-static int is_negative(const mx_format *f, uint32_t code) { return (code & sign_bit(f)) != 0; }
-uint32_t mxi_fault_with_sign(const mx_format *f, uint32_t code, unsigned negative) {
-  return is_negative(f, code) == !!negative ? code : negated(f, code);
-}
-
 double mxi_beyond_largest(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
 
-static int rounding_of(int op, int otherwise) {
-  return op == MX_FAULT_ELEMENT_TRUNCATE    ? MX_ROUND_RTZ
-         : op == MX_FAULT_ELEMENT_TIES_AWAY ? MX_ROUND_RNA
-         : op == MX_FAULT_ELEMENT_TIES_ZERO ? MX_ROUND_RTZ_TIE
-                                            : otherwise;
-}
-
 static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault *f, float x, double y, uint64_t index) {
-  const mx_plan *p = &r->plan;
+  const mx_plan *p = mxi_fault_plan(r, b->d, b->a);
   mx_encoding how = p->encode;
   if (!f && !b->divisor) return mxi_element_code_of(p, &b->scale, x, y, index);
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RNE;
@@ -282,20 +268,26 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
     how.round = negative ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
     return (uint32_t)mx_encode(p->elem, y, &how, 0);
   case MX_FAULT_ELEMENT_WRAP:
-    return isnan(y) || fabs(y) < mxi_beyond_largest(p->elem) ? (uint32_t)mx_encode(p->elem, y, &how, 0) : negative ? sign_bit(p->elem) : 0;
-  default:
-    how.round = rounding_of(f->op, how.round);
+    return isnan(y) || fabs(y) < mxi_beyond_largest(p->elem) ? (uint32_t)mx_encode(p->elem, y, &how, 0)
+           : negative                                        ? mxi_fault_sign_bit(p->elem)
+                                                             : 0;
+  case MX_FAULT_ELEMENT_TRUNCATE:
+  case MX_FAULT_ELEMENT_TIES_AWAY:
+  case MX_FAULT_ELEMENT_TIES_ZERO:
+    how.round = f->op == MX_FAULT_ELEMENT_TRUNCATE ? MX_ROUND_RTZ : f->op == MX_FAULT_ELEMENT_TIES_AWAY ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
     return (uint32_t)mx_encode(p->elem, y, &how, 0);
+  default:
+    return mxi_fault_by_steps(p->elem, f, y, how);
   }
 }
 
 /* Applies the faults of a code that need no other element's code. */
 static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault *f, double y, uint32_t code) {
   const mx_format *e = r->plan.elem;
-  const uint32_t sign = sign_bit(e), all = 2 * sign - 1;
+  const uint32_t sign = mxi_fault_sign_bit(e), all = 2 * sign - 1;
   switch (f->op) {
   case MX_FAULT_CODE_INVERT:
-    return negated(e, code);
+    return mxi_fault_negated(e, code);
   case MX_FAULT_CODE_ABS:
     return mxi_fault_with_sign(e, code, 0);
   case MX_FAULT_CODE_NO_NEGATIVE_ZERO:
@@ -310,6 +302,10 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
     return code & sign ? (0u - (code & ~sign)) & all : code;
   case MX_FAULT_CODE_SIGN_MAGNITUDE:
     return code & sign ? sign | ((0u - code) & (sign - 1)) : code;
+  case MX_FAULT_CODE_PLUS:
+    return (uint32_t)((int64_t)code + (int64_t)f->number) & all;
+  case MX_FAULT_CODE_FLUSH:
+    return e->kind == MX_KIND_FLOAT && (code & ~sign) < 1u << e->man_bits ? code & sign : code;
   case MX_FAULT_CODE_LOWEST:
     return e->kind == MX_KIND_INT && y <= -(double)(sign - 0.5) * ldexp(1, -(int)e->man_bits) ? sign : code;
   default:
@@ -317,16 +313,28 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
   }
 }
 
-static const mx_fault *fault_at(const fault_run *r, int stage, size_t row, size_t col) {
+static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
   for (size_t i = 0; i < r->n_faults; i++)
-    if (mx_fault_row_at(r->faults[i].op)->stage == stage && mxi_fault_element_in(r, &r->faults[i].region, row, col)) return &r->faults[i];
+    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_CLAMP && mxi_fault_element_in(r, &r->faults[i].region, row, col))
+      return &r->faults[i];
+  return NULL;
+}
+
+/* The fault of the rounding that the quotient y of an element meets. */
+static const mx_fault *of_rounding(const fault_run *r, size_t row, size_t col, double y) {
+  for (size_t i = 0; i < r->n_faults; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (mx_fault_row_at(f->op)->stage == MX_STAGE_ELEMENT && mxi_fault_element_in(r, &f->region, row, col) &&
+        mxi_fault_meets(r->plan.elem, f, y))
+      return f;
+  }
   return NULL;
 }
 
 /* The element after the clamp. */
 static float clamped(const fault_run *r, size_t row, size_t col) {
   const float x = r->x[row * r->cols + col];
-  const mx_fault *clamp = fault_at(r, MX_STAGE_CLAMP, row, col);
+  const mx_fault *clamp = of_clamp(r, row, col);
   return clamp && fabsf(x) > fabsf((float)clamp->number) ? copysignf((float)clamp->number, x) : x;
 }
 
@@ -335,10 +343,15 @@ int mxi_fault_exchanges(int op) {
          op == MX_FAULT_CODE_SIGN_OF || op == MX_FAULT_CODE_SIGN_ROLLED || op == MX_FAULT_CODE_SIGN_OF_PAIR;
 }
 
+double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, size_t col) {
+  fault_block own;
+  return divided(r, at_element(&own, b, r, row, col), clamped(r, row, col));
+}
+
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code) {
   fault_block own;
   b = at_element(&own, b, r, row, col);
-  return stored(r, b, f, divided(r, b, clamped(r, row, col)), code);
+  return stored(r, b, f, mxi_fault_quotient(r, b, row, col), code);
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
@@ -346,7 +359,7 @@ uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row,
   fault_block own;
   b = at_element(&own, b, r, row, col);
   const double y = divided(r, b, x);
-  uint32_t code = rounded(r, b, fault_at(r, MX_STAGE_ELEMENT, row, col), x, y, (uint64_t)row * r->cols + col);
+  uint32_t code = rounded(r, b, of_rounding(r, row, col, y), x, y, (uint64_t)row * r->cols + col);
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */
     if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i].region, row, col))

@@ -22,6 +22,18 @@ int mxi_fault_exchanges(int op);
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code);
 /** The code with another sign, in two's complement if the format is. */
 uint32_t mxi_fault_with_sign(const mx_format *f, uint32_t code, unsigned negative);
+/** The bit of a code's sign, 0 in an unsigned format; the code of the number with the other sign. */
+uint32_t mxi_fault_sign_bit(const mx_format *f);
+uint32_t mxi_fault_negated(const mx_format *f, uint32_t code);
+/** The code of the magnitude of the number that a code means. */
+uint32_t mxi_fault_magnitude(const mx_format *f, uint32_t code);
+/** Does the rounding of y meet the fault? A threshold acts between two neighbours alone. */
+int mxi_fault_meets(const mx_format *f, const mx_fault *fault, double y);
+int mxi_fault_is_threshold(int op);
+/** The code of y under a fault that rounds by the steps of the format. */
+uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how);
+/** What element (row, col) of the block is divided to. */
+double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, size_t col);
 /** max|X| of a chain: of a tensor scale that is given, what it stands for. */
 float mxi_fault_chain_amax(const mx_plan *p);
 /** The divisor of the rule, in binary32. */

@@ -43,6 +43,17 @@ static double sum_of(const float *x, size_t n) {
   return sum;
 }
 
+/* Numbers that were in a format under one scale: the tensor's largest finite magnitude at the format's largest number. */
+static void was_in_format(fault_run *r, const mx_fault *f) {
+  float amax = 0;
+  for (size_t i = 0; i < r->rows * r->cols; i++)
+    if (isfinite(r->x[i])) amax = fmaxf(amax, fabsf(r->x[i]));
+  const float k = (float)mx_format_max(mxi_fault_format(f->format)) / amax;
+  for (size_t i = 0; isfinite(k) && i < r->rows * r->cols; i++)
+    if (mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols))
+      r->x[i] = (float)mxi_fault_to_format(f->format, (double)(r->x[i] * k)) / k;
+}
+
 static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
   const size_t rows = r->rows, cols = r->cols;
   if (f->op == MX_FAULT_INPUT_MEAN) {
@@ -68,6 +79,10 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
       if (mxi_fault_element_in(r, &f->region, i / cols, i % cols)) r->x[i] = from < n ? old[from] : 0;
     }
     free(old);
+    return MX_OK;
+  }
+  if (f->op == MX_FAULT_INPUT_SCALED_FORMAT) {
+    was_in_format(r, f);
     return MX_OK;
   }
   if (f->op == MX_FAULT_INPUT_COLUMN) {

@@ -52,3 +52,8 @@ int mxi_fault_element_in(const fault_run *r, const mx_region *g, size_t row, siz
     return mxi_fault_block_in(r, g, row / r->block_rows, col / r->block_cols);
   }
 }
+
+const mx_plan *mxi_fault_plan(const fault_run *r, size_t d, size_t a) {
+  if (!r->groups || !mxi_fault_block_in(r, r->of_groups, d, a)) return &r->plan;
+  return &r->groups[d * r->block_rows / r->group];
+}

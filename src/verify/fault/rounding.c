@@ -6,7 +6,7 @@
 
 /* The number that the rule rounds to a scale, rounded to binary32; 0 for one that is rounded to no scale. */
 static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_4, size_t k) {
-  mx_plan p = r->plan;
+  mx_plan p = *mxi_fault_plan(r, k / r->across, k % r->across);
   uint32_t bits;
   float v;
   p.scale = mx_scale_format(MX_SCALE_FP32);

@@ -31,47 +31,18 @@ static int is_subnormal(const mx_format *f, uint32_t code) {
 static float error_of(const fault_run *r, size_t d, size_t a, const mx_block_stats *st, int map_to_4) {
   float sum = 0;
   mx_block_scale s;
-  if (mxi_block_scale_find(&s, &r->plan, st, map_to_4, d * r->across + a)) return 0;
+  const mx_plan *p = mxi_fault_plan(r, d, a);
+  if (mxi_block_scale_find(&s, p, st, map_to_4, d * r->across + a)) return 0;
   uint32_t codes[16];
   for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
     for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col += 16) {
       const float *x = r->x + row * r->cols + col;
       size_t n = r->cols - col < 16 ? r->cols - col : 16;
       if ((a + 1) * r->block_cols - col < n) n = (a + 1) * r->block_cols - col;
-      for (size_t i = 0; i < n; i++) codes[i] = mxi_element_code(&r->plan, &s, x[i], row * r->cols + col + i);
-      sum = mxi_candidate_error(&r->plan, &s, sum, x, codes, n);
+      for (size_t i = 0; i < n; i++) codes[i] = mxi_element_code(p, &s, x[i], row * r->cols + col + i);
+      sum = mxi_candidate_error(p, &s, sum, x, codes, n);
     }
   return sum;
-}
-
-void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
-  *out = *p;
-  if (f->op == MX_FAULT_TENSOR_SCALE_DIVISOR) { /* the formulas that have such a number are those of chain=ct */
-    const float a = p->vars[MX_VAR_A], s = a != 0 ? (float)p->target / a : 1;
-    if (!p->uses_chain) return;
-    out->chain = mxi_chain_parsed(MX_CHAIN_CT);
-    out->vars[out->chain->store] = out->tensor_scale = s;
-    return;
-  }
-  out->spec.tensor_given = 1;
-  out->spec.tensor_given_value = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
-  mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
-  if (p->uses_chain) out->vars[MX_VAR_A] = mxi_fault_chain_amax(out);
-  out->spec = p->spec;
-  out->tensor_scale = p->tensor_scale;
-}
-
-/* The tensor's numbers from its maximum. With a fault of the tensor scale all but the stored one are those of another tensor scale. */
-static void set_tensor(fault_run *r, float amax) {
-  r->plan.norm = r->norm;
-  r->plan.chain = r->chain;
-  mxi_plan_set_amax(&r->plan, r->amax = amax);
-  for (size_t i = 0; i < r->n_faults && r->plan.has_tensor_scale && !r->spec.tensor_given; i++)
-    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR) {
-      mx_plan stored = r->plan;
-      stored.norm = r->norm;
-      mxi_fault_give_tensor(&r->plan, &stored, &r->faults[i]);
-    }
 }
 
 /* 1: the map to 4 has the smaller error, 2: the larger one; 0: neither, or there are no two. */
@@ -82,10 +53,13 @@ static uint8_t four_of(const fault_run *r, size_t d, size_t a, const mx_block_st
 }
 
 mx_status mxi_fault_set_amax(fault_run *r, float amax) {
-  set_tensor(r, amax);
+  mxi_fault_set_tensor(&r->plan, r, r->amax = amax);
+  const mx_status status = mxi_fault_set_groups(r);
+  if (status) return status;
   for (size_t k = 0; k < r->down * r->across; k++) {
     r->four[k] = four_of(r, k / r->across, k % r->across, &r->stats[k]);
-    if (mxi_block_scale_code(&r->plain[k], &r->plan, &r->stats[k], r->four[k] == 1, k)) return MX_ERR_DATA;
+    if (mxi_block_scale_code(&r->plain[k], mxi_fault_plan(r, k / r->across, k % r->across), &r->stats[k], r->four[k] == 1, k))
+      return MX_ERR_DATA;
     r->subnormal[k] = (uint8_t)is_subnormal(r->plan.scale, r->plain[k]);
   }
   return MX_OK;
@@ -132,7 +106,7 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
   r->norm = r->plan.norm;
   r->chain = r->plan.chain;
   r->plain = plain;
-  if (!status) set_tensor(r, r->amax);
+  if (!status) mxi_fault_set_tensor(&r->plan, r, r->amax);
   return status;
 }
 
@@ -141,7 +115,9 @@ mx_status mxi_fault_blocks(fault_run *r, mx_error *err) {
   for (size_t k = 0; k < r->down * r->across; k++)
     if (r->stats[k].has_nan && r->spec.elem_nan == MX_ELEM_NAN_ERROR)
       return mx_fail(err, MX_ERR_DATA, "a block holds a NaN that the spec refuses");
-  return mxi_fault_set_amax(r, r->amax) ? mx_fail(err, MX_ERR_DATA, "a block holds a NaN or an Inf that the spec refuses") : MX_OK;
+  const mx_status status = mxi_fault_set_amax(r, r->amax);
+  return status ? mx_fail(err, status, status == MX_ERR_NOMEM ? "out of memory" : "a block holds a NaN or an Inf that the spec refuses")
+                : MX_OK;
 }
 
 mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
@@ -153,6 +129,7 @@ mx_status mxi_fault_open(fault_run *r, const mx_spec *spec, const float *x, size
 void mxi_fault_close(fault_run *r) {
   free(r->x);
   free(r->straight);
+  free(r->groups);
   free(r->stats);
   free(r->subnormal);
   free(r->four);
@@ -205,7 +182,7 @@ static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   *out = r->plain[k];
   if (!changed && !worse) return 0;
   const int four = changed ? four_of(r, d, a, &st) : r->four[k];
-  return mxi_block_scale_code(out, &r->plan, &st, four == (worse ? 2 : 1), k);
+  return mxi_block_scale_code(out, mxi_fault_plan(r, d, a), &st, four == (worse ? 2 : 1), k);
 }
 
 /* The squared error of a block under the scale that plan p finds, in binary64. */
@@ -226,11 +203,19 @@ static double squared_error(uint32_t *code, const fault_run *r, const mx_plan *p
 
 /* The scale of the block with its maximum at 6 or at 4, that of the smaller or of the larger error; at 6 where both are alike. */
 static uint32_t four_or_six(const fault_run *r, const mx_block_stats *st, size_t d, size_t a, int larger, uint32_t otherwise) {
-  mx_plan four = r->plan;
+  const mx_plan *six = mxi_fault_plan(r, d, a);
+  mx_plan four = *six;
   uint32_t at6 = otherwise, at4 = otherwise;
   four.f = four.vars[MX_VAR_F] = 4;
-  const double e6 = squared_error(&at6, r, &r->plan, st, d, a), e4 = squared_error(&at4, r, &four, st, d, a);
+  const double e6 = squared_error(&at6, r, six, st, d, a), e4 = squared_error(&at4, r, &four, st, d, a);
   return (larger ? e4 > e6 : e4 < e6) ? at4 : at6;
+}
+
+int mxi_fault_scale_of_largest(uint32_t *code, const mx_plan *plan, const mx_block_stats *st, float largest, uint64_t index) {
+  mx_plan other = *plan;
+  other.f = (double)fabsf(largest);
+  other.vars[MX_VAR_F] = fabsf(largest);
+  return mxi_block_scale_code(code, &other, st, 0, index);
 }
 
 /* Applies a fault of a scale's rounding that needs no other block's scale. */
@@ -252,11 +237,16 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
     if (scale->kind == MX_KIND_EXP && !scale->man_bits && !is_special(&r->stats[k]))
       *code = log2_rounded(r, stats_of(r, d, a, &changed).amax_finite);
     return 0;
+  case MX_FAULT_SCALE_LARGEST: {
+    const mx_block_stats st = stats_of(r, d, a, &changed);
+    if (is_special(&r->stats[k]) || (float)f->number == 0) return 0;
+    return mxi_fault_scale_of_largest(code, mxi_fault_plan(r, d, a), &st, (float)f->number, k);
+  }
   case MX_FAULT_SCALE_DOWN:
   case MX_FAULT_SCALE_UP: {
     if (is_special(&r->stats[k])) return 0;
     const mx_block_stats st = stats_of(r, d, a, &changed);
-    mx_plan other = r->plan; /* its rounding alone is another */
+    mx_plan other = *mxi_fault_plan(r, d, a); /* its rounding alone is another */
     other.spec.scale_round = f->op == MX_FAULT_SCALE_DOWN ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
     other.scale_encode = mx_scale_encoding(&other.spec);
     return mxi_block_scale_code(code, &other, &st, (changed ? four_of(r, d, a, &st) : r->four[k]) == 1, k);

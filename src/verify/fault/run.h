@@ -21,7 +21,10 @@ typedef struct fault_run {
   uint32_t *plain;       /* each block: code that the spec gives x, without the faults of later stages */
   uint32_t *used;        /* each block: code that the elements are divided by */
   float amax;            /* of the tensor */
-  double norm;           /* of the plan without faults of the tensor scale, and its chain */
+  mx_plan *groups;       /* of each `group` rows, where a fault takes them for tensors of their own; NULL: it does nowhere */
+  size_t group;
+  const mx_region *of_groups;
+  double norm; /* of the plan without faults of the tensor scale, and its chain */
   const mx_chain_program *chain;
   struct { /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
     uint32_t *blocks;
@@ -100,6 +103,16 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code);
+/* The code of a scale that is made with another largest element. 1: the spec refuses the block. */
+int mxi_fault_scale_of_largest(uint32_t *code, const mx_plan *plan, const mx_block_stats *st, float largest, uint64_t index);
+/* What a block is computed with. */
+const mx_plan *mxi_fault_plan(const fault_run *r, size_t d, size_t a);
+/* The largest magnitude of rows [first, end), as the spec counts it. */
+mx_status mxi_fault_rows_amax(float *out, const fault_run *r, size_t first, size_t end);
+/* Gives a plan the numbers of a tensor with that maximum. */
+void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax);
+/* Makes the plans of the groups of rows that a fault of the tensor scale takes for tensors. */
+mx_status mxi_fault_set_groups(fault_run *r);
 /* A maximum that a fault made: between 0 and the largest binary32. */
 float mxi_fault_as_amax(float x);
 /* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax. */

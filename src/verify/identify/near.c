@@ -7,7 +7,7 @@
 
 /* A preset that differs in more keys is not near. Two or three keys are changed at once only if it differs in at most MOST_PAIRS of them: the
  * number of choices grows with the cube, and each choice runs over all the data. */
-enum { MOST_KEYS = 24, MOST_PAIRS = 14 };
+enum { MOST_KEYS = 24, MOST_PAIRS = 14, MOST_CHANGED = 3 };
 
 static size_t differing(size_t out[MOST_KEYS], const mx_spec *a, const mx_spec *b) {
   size_t n = 0;
@@ -57,11 +57,12 @@ static int is_known(const mx_preset *row) { return row->status == MX_PRESET_STAN
 
 const char *mxi_near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec *t)) {
   const mx_spec *spec = &q->best.spec;
-  for (int other_block = 0; other_block < 2; other_block++)
-    for (int count = !other_block; count <= 3 - other_block; count++)
+  for (int keys = 1; keys <= MOST_CHANGED; keys++) /* the block is one of them */
+    for (int other_block = 0; other_block < 2; other_block++)
       for (size_t k = 0; k < 2 * mx_preset_count() && !deadline_over(q->s.budget->until); k++) {
         const mx_preset *row = mx_preset_at(k % mx_preset_count());
         mx_spec p, t;
+        const int count = keys - other_block;
         if (row->alias_of || is_known(row) != (k < mx_preset_count()) || mx_preset_find(&p, row->name, NULL)) continue;
         if (p.elem != spec->elem || p.scale != spec->scale || p.input_dtype != spec->input_dtype ||
             (p.had_size && p.had_size != spec->had_size))

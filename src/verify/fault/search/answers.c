@@ -86,12 +86,14 @@ static int same_fault(const mx_fault *f, const mx_fault *g) {
   return f->op == g->op && f->number == g->number && f->format == g->format && !memcmp(&f->region, &g->region, sizeof f->region);
 }
 
-/* The same faults, be it over another preset. */
-static int blames_alike(const blame *a, const blame *b) {
-  int same = a->n == b->n;
-  for (size_t i = 0; same && i < a->n; i++) same = same_fault(&a->fault[i], &b->fault[i]);
+static int same_list(const mx_fault *a, size_t n_a, const mx_fault *b, size_t n_b) {
+  int same = n_a == n_b;
+  for (size_t i = 0; same && i < n_a; i++) same = same_fault(&a[i], &b[i]);
   return same;
 }
+
+/* The same faults, be it over another preset: then the data leave open which keys of the two it has, and the cheaper preset says it. */
+static int blames_alike(const blame *a, const blame *b) { return same_list(a->fault, a->n, b->fault, b->n); }
 
 static int same_faults(const blame *a, const blame *b) {
   return blames_alike(a, b) && a->preset == b->preset && a->spec.had_size == b->spec.had_size;
@@ -139,7 +141,7 @@ void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_f
 int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
   for (size_t i = 0; i < h->n_all && h->all[i].cost <= bits + RIVAL_BITS; i++) {
     const blame *b = &h->all[i];
-    if (says_more(b, faults, n)) continue;
+    if (says_more(b, faults, n) || same_list(b->fault, b->n, faults, n)) continue;
     if (mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, &b->spec, b->fault, b->n, h->e->until.lack)) continue;
     *out = *b;
     return 1;

@@ -125,11 +125,13 @@ static int64_t scale_given(const void *self, float constant) {
   for (size_t i = 0; i < r->n_faults; i++)
     if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_AMAX && mxi_fault_block_in(r, &r->faults[i].region, c.d, c.a))
       st.amax = st.amax_finite = mxi_fault_block_amax(r, &r->faults[i], c.d, c.a, st.amax_finite);
+  if (c.f.op == MX_FAULT_SCALE_LARGEST)
+    return mxi_fault_scale_of_largest(&code, mxi_fault_plan(r, c.d, c.a), &st, constant, k) ? -1 : (int64_t)code;
   if (c.f.op == MX_FAULT_STORE_AMAX_TIMES)
     st.amax = st.amax_finite = st.amax_finite * constant;
   else
     st.amax = st.amax_finite = mxi_fault_block_amax(r, &c.f, c.d, c.a, st.amax_finite);
-  return mxi_block_scale_code(&code, &r->plan, &st, 0, k) ? -1 : (int64_t)code;
+  return mxi_block_scale_code(&code, mxi_fault_plan(r, c.d, c.a), &st, 0, k) ? -1 : (int64_t)code;
 }
 
 int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
@@ -140,11 +142,12 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
     const size_t d = k / r->across, a = k % r->across;
     if (r->stats[k].amax_finite == 0 || r->stats[k].has_nan || r->stats[k].has_inf || (only_wrong && v->scales[k] == v->seen[k])) continue;
     const block_cell c = {v, *f, d, a};
-    if (!narrow(&in, scale_given, &c, (int64_t)v->seen[k], 1)) return 0;
+    if (!narrow(&in, scale_given, &c, (int64_t)v->seen[k], f->op == MX_FAULT_SCALE_LARGEST ? -1 : 1)) return 0;
     used++;
   }
   if (!used) return 0;
-  const int plain = plainest(&f->number, in, bits, f->op == MX_FAULT_AMAX_LEAST ? 1 : 0);
+  const double special = f->op == MX_FAULT_AMAX_LEAST ? 1 : f->op == MX_FAULT_SCALE_LARGEST ? mx_format_max(r->plan.scale) : 0;
+  const int plain = plainest(&f->number, in, bits, special);
   if (plain || r->plan.has_tensor_scale) return plain;
   /* Fits a limit, or the largest scale, of the kernel: all numbers that give the same scale code predict the same bytes on any data. */
   const int is_limit = f->op == MX_FAULT_AMAX_LEAST || f->op == MX_FAULT_AMAX_MOST || f->op == MX_FAULT_AMAX_VALUE;
@@ -189,6 +192,13 @@ int mxi_fit_pitch(mx_fault *f, double *bits, const view *v) {
 
 /* ---- the tensor */
 
+/* A tensor scale that is a power of two makes a number of few digits whatever the kernel did: so many bits are no surprise. */
+enum { FEW_BITS = 8 };
+static int is_power_of_two(double x) {
+  int exponent;
+  return frexp(x, &exponent) == 0.5;
+}
+
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
   const double made = (double)v->r.plan.tensor_scale, seen = (double)v->s->tensor_scale, a = (double)v->r.amax;
   float twice = 0;
@@ -202,7 +212,7 @@ int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
     snprintf(text, sizeof text, "%.*g", digits, guess);
     if (mx_tensor_scale(&t, strtof(text, NULL), &v->r.spec) || (double)t != seen) continue;
     f->number = strtod(text, NULL);
-    *bits = 3.33 * digits + 4;
+    *bits = 3.33 * digits + 4 + (is_power_of_two(seen) ? FEW_BITS : 0);
     return 1;
   }
   return 0;
@@ -234,6 +244,30 @@ int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v) {
   return plainest(&f->number, in, bits, 0);
 }
 
+/* Are the scales of the rows from `first` on those of a tensor of its own? */
+static int is_tensor(const view *v, size_t first, size_t n) {
+  const fault_run *r = &v->r;
+  const size_t end = first + n < r->rows ? first + n : r->rows, d = first / r->block_rows;
+  mx_plan plan = r->plan;
+  float amax;
+  if (noted_status(mxi_fault_rows_amax(&amax, r, first, end), v->e->until.lack)) return 0;
+  mxi_fault_set_tensor(&plan, r, amax);
+  for (size_t a = 0; a < r->across; a++) {
+    const mx_block_stats *st = &r->stats[d * r->across + a];
+    uint32_t code = 0;
+    if (st->amax_finite == 0 || st->has_nan || st->has_inf) continue;
+    if (mxi_block_scale_code(&code, &plan, st, 0, d * r->across + a) || code != v->seen[d * r->across + a]) return 0;
+  }
+  return 1;
+}
+
+int mxi_fits_rows(const mx_fault *f, const view *v) {
+  const size_t n = (size_t)f->number;
+  const int stored = !v->s->has_tensor_scale || v->s->tensor_scale == v->r.plan.tensor_scale;
+  if (!v->r.plan.has_tensor_scale || v->r.spec.tensor_given || !v->scales_wrong || !stored || n % v->r.block_rows) return 0;
+  return v->r.spec.select != MX_SELECT_ABSMAX || (is_tensor(v, 0, n) && is_tensor(v, (v->r.rows - 1) / n * n, n));
+}
+
 /* ---- elements */
 
 typedef struct element_cell {
@@ -244,31 +278,26 @@ typedef struct element_cell {
   size_t row, col;
 } element_cell;
 
-static int64_t magnitude(const mx_format *f, uint32_t code) {
-  const uint32_t sign = f->sign_bits ? 1u << (f->bits - 1) : 0;
-  if (f->kind == MX_KIND_INT && code & sign) return (int64_t)((0u - code) & (2 * sign - 1));
-  return (int64_t)(code & ~sign);
-}
-
 static int64_t code_given(const void *self, float constant) {
   element_cell c = *(const element_cell *)self;
   c.f[c.n - 1].number = (double)constant;
   c.r.faults = c.f;
   c.r.n_faults = c.n;
-  return magnitude(c.r.plan.elem, mxi_fault_element(&c.r, &c.b, c.row, c.col));
+  return mxi_fault_magnitude(c.r.plan.elem, mxi_fault_element(&c.r, &c.b, c.row, c.col));
 }
 
 /* x is changed before the run: the clip of the input. */
 static int64_t clipped_given(const void *self, float constant) {
   const element_cell *c = self;
   const float x = c->r.x[c->row * c->r.cols + c->col], y = fabsf(x) > constant ? copysignf(constant, x) : x;
-  return magnitude(c->r.plan.elem, mxi_element_code(&c->r.plan, &c->b.scale, y, 0));
+  return mxi_fault_magnitude(c->r.plan.elem, mxi_element_code(&c->r.plan, &c->b.scale, y, 0));
 }
 
 int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
   range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
   element_cell c = {.r = v->r, .n = v->n_first + 1};
   size_t used = 0;
+  uint32_t most = 0;
   const int clip = f->op == MX_FAULT_INPUT_CLIP;
   if (c.n > MX_FAULTS) return 0;
   memcpy(c.f, v->first, v->n_first * sizeof *v->first);
@@ -280,9 +309,10 @@ int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
       for (c.row = d * c.r.block_rows; c.row < c.r.rows && c.row < (d + 1) * c.r.block_rows; c.row++)
         for (c.col = a * c.r.block_cols; c.col < c.r.cols && c.col < (a + 1) * c.r.block_cols; c.col++) {
           const size_t at = c.row * c.r.cols + c.col;
-          const uint32_t seen = v->s->codes[at];
+          const uint32_t seen = v->s->codes[at], magnitude = mxi_fault_magnitude(c.r.plan.elem, seen);
           if (only_wrong && v->codes[at] == seen) continue;
-          if (!narrow(&in, clip ? clipped_given : code_given, &c, magnitude(c.r.plan.elem, seen), 1)) return 0;
+          if (!narrow(&in, clip ? clipped_given : code_given, &c, magnitude, 1)) return 0;
+          if (magnitude > most) most = magnitude;
           used++;
         }
     }
@@ -290,5 +320,8 @@ int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
   if (!used) return 0;
   const int one_step =
       clip && !c.r.plan.has_tensor_scale && c.r.plan.scale->kind == MX_KIND_EXP; /* clipped elements have one code, of any data */
-  return plainest(&f->number, in, bits, f->op == MX_FAULT_ELEMENT_TIMES ? 0 : mx_format_max(c.r.plan.elem)) || one_step;
+  const double special = f->op == MX_FAULT_ELEMENT_TIMES  ? 0
+                         : f->op == MX_FAULT_ELEMENT_CLIP ? mx_decode(c.r.plan.elem, most)
+                                                          : mx_format_max(c.r.plan.elem);
+  return plainest(&f->number, in, bits, special) || one_step;
 }

@@ -20,5 +20,7 @@ int mxi_fit_pitch(mx_fault *f, double *bits, const view *v);
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v);
 /** Fits the tensor scale that the scales of the blocks were computed with, where the stored one is that of the spec. */
 int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v);
+/** May each so many rows have a tensor scale of their own, by the scales of the first and the last of them? */
+int mxi_fits_rows(const mx_fault *f, const view *v);
 
 #endif

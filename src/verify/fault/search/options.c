@@ -1,6 +1,7 @@
 /* Lists the faults that are tried. */
 #include "verify/fault/search/options.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "verify/fault/run.h"
@@ -53,10 +54,15 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   static const int plain[] = {MX_FAULT_INPUT_RELU,     MX_FAULT_INPUT_ABS, MX_FAULT_INPUT_NEGATE, MX_FAULT_INPUT_BF16,
                               MX_FAULT_INPUT_BF16_CUT, MX_FAULT_INPUT_F16, MX_FAULT_INPUT_SILU};
   add(l, MX_FAULT_TENSOR_SCALE_DIVISOR, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_POWER, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_BF16, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
   add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
+  for (size_t n = 1; n < rows && n <= 256; n *= 2) add(l, MX_FAULT_TENSOR_SCALE_ROWS, (double)n)->fit = FIT_ROWS;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) add_format(l, MX_FAULT_INPUT_FORMAT, ways[i]);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    add_format(l, MX_FAULT_INPUT_FORMAT, ways[i]), add_format(l, MX_FAULT_INPUT_SCALED_FORMAT, ways[i]);
   add(l, MX_FAULT_INPUT_CLIP, 0)->fit = FIT_CODES;
   add(l, MX_FAULT_INPUT_CLIP, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_INPUT_MEAN, (double)block);
@@ -148,6 +154,7 @@ static void maxima(list *l, size_t area) {
 
 static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_SCALE_PLUS, 1, -1, 2, -2);
+  add(l, MX_FAULT_SCALE_LARGEST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_SCALE_LOG2, 0);
   const mx_format *format = mx_scale_format(spec->scale);
   if (format->kind == MX_KIND_EXP) {
@@ -209,23 +216,45 @@ static void divisors(list *l, size_t area) {
                               MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,     MX_FAULT_DIVISOR_RCP_F16,
                               MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
                               MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE, MX_FAULT_DIVISOR_TENSOR_INVERTED,
-                              MX_FAULT_DIVISOR_ONE};
+                              MX_FAULT_DIVISOR_ONE,       MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (double n = 3; n <= 16; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
 }
 
 static void elements(list *l, const mx_spec *spec) {
-  static const int plain[] = {MX_FAULT_ELEMENT_BF16,          MX_FAULT_ELEMENT_BF16_CUT,   MX_FAULT_ELEMENT_F16,
-                              MX_FAULT_ELEMENT_TRUNCATE,      MX_FAULT_ELEMENT_AWAY,       MX_FAULT_ELEMENT_TIES_AWAY,
-                              MX_FAULT_ELEMENT_TIES_ZERO,     MX_FAULT_ELEMENT_TIES_UP,    MX_FAULT_ELEMENT_TIES_DOWN,
-                              MX_FAULT_ELEMENT_WRAP,          MX_FAULT_CODE_INVERT,        MX_FAULT_CODE_ABS,
-                              MX_FAULT_CODE_NO_NEGATIVE_ZERO, MX_FAULT_CODE_NEGATIVE_ZERO, MX_FAULT_CODE_SIGN_OF_PAIR,
-                              MX_FAULT_CODE_SIGN_OF_LARGEST,  MX_FAULT_CODE_SWAP,          MX_FAULT_CODE_LOWEST};
+  static const int plain[] = {MX_FAULT_ELEMENT_BF16,
+                              MX_FAULT_ELEMENT_BF16_CUT,
+                              MX_FAULT_ELEMENT_F16,
+                              MX_FAULT_ELEMENT_TRUNCATE,
+                              MX_FAULT_ELEMENT_AWAY,
+                              MX_FAULT_ELEMENT_TIES_AWAY,
+                              MX_FAULT_ELEMENT_TIES_ZERO,
+                              MX_FAULT_ELEMENT_TIES_UP,
+                              MX_FAULT_ELEMENT_TIES_DOWN,
+                              MX_FAULT_ELEMENT_WRAP,
+                              MX_FAULT_CODE_INVERT,
+                              MX_FAULT_CODE_ABS,
+                              MX_FAULT_CODE_NO_NEGATIVE_ZERO,
+                              MX_FAULT_CODE_NEGATIVE_ZERO,
+                              MX_FAULT_CODE_SIGN_OF_PAIR,
+                              MX_FAULT_CODE_SIGN_OF_LARGEST,
+                              MX_FAULT_CODE_SWAP,
+                              MX_FAULT_CODE_LOWEST,
+                              MX_FAULT_ELEMENT_CARRY,
+                              MX_FAULT_ELEMENT_MODULO,
+                              MX_FAULT_ELEMENT_FLUSH,
+                              MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
+  if (spec->elem == MX_ELEM_E5M2) add(l, MX_FAULT_ELEMENT_F16_THEN_CUT, 0); /* whose codes are the upper bytes of float16 */
   add(l, MX_FAULT_ELEMENT_TIMES, 0)->fit = FIT_CODES;
+  add(l, MX_FAULT_ELEMENT_CLIP, 0)->fit = FIT_CODES;
+  EACH(l, MX_FAULT_ELEMENT_STEPS, 1, 0, 2, 3, 4);
+  for (double n = 0; n <= 8; n++) add(l, MX_FAULT_ELEMENT_GUARD, n);
+  EACH(l, MX_FAULT_ELEMENT_SUBNORMAL_TIMES, 2, 0.5);
+  EACH(l, MX_FAULT_CODE_PLUS, 1, -1, ldexp(1, mx_elem_format(spec->elem)->bits - 1));
   if (mx_elem_format(spec->elem)->kind == MX_KIND_INT)
     add(l, MX_FAULT_CODE_SIGN_MAGNITUDE, 0);
   else

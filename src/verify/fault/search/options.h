@@ -4,11 +4,11 @@
 
 #include "mxgold/fault.h"
 
-typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH } fit_by;
+typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH, FIT_ROWS } fit_by;
 
 typedef struct option {
   mx_fault fault;
-  fit_by fit; /* how its number is read off the data */
+  fit_by fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it */
   int placed; /* its region is given: none is looked for */
 } option;
 

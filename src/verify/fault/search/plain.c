@@ -1,5 +1,6 @@
 /* Finds a plain fault over a preset that people know with the bytes of an answer that few would give: a fitted number. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "verify/fault/search/answers.h"
 #include "verify/fault/search/bases.h"
@@ -65,14 +66,14 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
 
 static int is_known(const mx_preset *row) { return mxi_preset_well_known(row->name) || row->status == MX_PRESET_STANDARD; }
 
-void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const mx_spec *spec, deadline until) {
+void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, deadline until) {
   effort e = {.left = PLAIN_WORK, .until = until};
   *out = (blame){.n = 0};
   if (!n || !samples[0].codes || spec->had_size) return;
   for (size_t i = 0; i < mx_preset_count() && !effort_over(&e); i++) {
     const mx_preset *row = mx_preset_at(i);
     base b;
-    if (row->alias_of || !is_known(row)) continue;
+    if (row->alias_of || (preset ? strcmp(row->name, preset) != 0 : !is_known(row))) continue;
     if (!mxi_fault_base_fits(&b, row, samples, n) || b.spec.elem != spec->elem) continue;
     b.spec.nibble = spec->nibble;
     if (over(out, &b, samples, n, spec, &e)) return;

@@ -12,7 +12,7 @@ enum { DRAWN = 1 << 16, LEAST_ROWS = 128 };
 typedef enum drawn { DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE, DRAWN_TIES, DRAWN_KINDS } drawn;
 
 /* Blocks of unlike size. Powers of two among the maxima and multiples of a quarter fall on limits and ties of every format. */
-static void draw(float *x, size_t rows, size_t cols, drawn kind) {
+static void draw(float *x, size_t rows, size_t cols, drawn kind, int signed_zeros) {
   static const float factor[DRAWN_KINDS] = {1, 0x1p-11f, 0x1p13f, 1};
   for (size_t i = 0; i < rows * cols; i++) {
     const uint32_t u = mx_random(7 + (uint64_t)kind, MX_STREAM_DATA, i), of_block = mx_random(77, MX_STREAM_DATA, i / 16);
@@ -23,7 +23,7 @@ static void draw(float *x, size_t rows, size_t cols, drawn kind) {
     if (kind == DRAWN_TIES) w = rintf(w * 16) * 0.0625f;
     if (v >> 26 == 9) w = copysignf(0, w);
     if (kind == DRAWN_TIES && v >> 27 == 5) w = copysignf(ldexpf(1, (int)(v >> 23 & 7) - 3), w);
-    x[i] = w * factor[kind];
+    x[i] = w != 0 || signed_zeros ? w * factor[kind] : 0;
   }
 }
 
@@ -43,14 +43,14 @@ static int same_bytes(const mx_tensor *a, const mx_tensor *b) {
   return !memcmp(a->codes, b->codes, a->rows * a->code_stride) && !memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols * a->scale_bytes);
 }
 
-int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
-                      size_t n_b, shortage *lack) {
+static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a,
+                    const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack) {
   const size_t most = DRAWN / s->cols > LEAST_ROWS ? DRAWN / s->cols : LEAST_ROWS, rows = s->rows < most ? s->rows : most, cols = s->cols;
   float *x = noted(malloc((rows * cols + 1) * sizeof *x), lack);
   int alike = 1;
-  for (int kind = 0; x && kind < DRAWN_KINDS && alike; kind++) {
+  for (size_t k = 0; x && k < n_kinds && alike; k++) {
     mx_tensor one, other;
-    draw(x, rows, cols, (drawn)kind);
+    draw(x, rows, cols, kinds[k], n_kinds == DRAWN_KINDS);
     const int ran = run(&one, x, rows, cols, a, a_faults, n_a, lack), ran_other = run(&other, x, rows, cols, b, b_faults, n_b, lack);
     alike = ran == ran_other && (!ran || same_bytes(&one, &other));
     mx_tensor_free(&one);
@@ -58,4 +58,15 @@ int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_fa
   }
   free(x);
   return alike;
+}
+
+int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
+                      size_t n_b, shortage *lack) {
+  static const drawn every[] = {DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE, DRAWN_TIES};
+  return alike_on(every, DRAWN_KINDS, s, a, a_faults, n_a, b, b_faults, n_b, lack);
+}
+
+int mxi_kernels_alike_within(const mx_sample *s, const mx_spec *a, const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack) {
+  static const drawn within[] = {DRAWN_ORDINARY, DRAWN_TIES};
+  return alike_on(within, 2, s, a, NULL, 0, b, b_faults, n_b, lack);
 }

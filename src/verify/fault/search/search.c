@@ -12,6 +12,7 @@
 #include "verify/fault/search/behind.h"
 #include "verify/fault/search/fit.h"
 #include "verify/fault/search/options.h"
+#include "verify/fault/search/thresholds.h"
 #include "verify/fault/search/where.h"
 #include "verify/trial/bases.h"
 
@@ -28,6 +29,9 @@ static const uint64_t RIVAL_WORK = UINT64_C(20000000);
 
 /* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
 enum { BITS_OF_A_SCALE = 3 };
+
+/* What a fault without a constant costs that is taken as the first of two, in bits. */
+enum { BITS_OF_A_FAULT = 13 };
 
 /* A scale takes as long as so many elements. */
 enum { SCALE_WORTH = 4 };
@@ -346,8 +350,40 @@ static void explain_scales_places(hunt *h, const base *b) {
   free(o);
 }
 
+/* Thresholds of the rounding that lie elsewhere, beside the faults of the view and one of the scale, if there is one. */
+static void offer_thresholds(hunt *h, const view *v, const base *b, double cost, uint64_t held, const thresholds *t, const finding *scale) {
+  mx_fault all[MX_FAULTS + 1];
+  size_t n = v->n_first;
+  memcpy(all, v->first, n * sizeof *all);
+  if (n + (scale != NULL) + t->n > MX_FAULTS) return;
+  if (scale) all[n++] = scale->f;
+  memcpy(all + n, t->fault, t->n * sizeof *all);
+  uint64_t least = held && held < t->held ? held : t->held;
+  if (scale && scale->held < least) least = scale->held;
+  mxi_hunt_offer(h, b->preset, &b->spec, all, n + t->n, cost + t->cost + (scale ? scale->cost : 0), least);
+}
+
 /* Searches for a second fault after those of the view, or for the first one, scales and elements separately. With `deeper` also faults that move
  * things, and two faults of one side. */
+static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper);
+
+/* The same with f in front of the faults that are searched for, if it can be run. */
+static void explain_behind(hunt *h, const view *v, const base *b, double cost, const mx_fault *f) {
+  mx_fault all[MX_FAULTS + 1];
+  view *next = noted(malloc(sizeof *next), h->e->until.lack);
+  const size_t n = with(all, v, f);
+  if (next && mxi_view_open(next, &b->spec, v->s, all, n, h->e)) explain(h, next, b, cost + BITS_OF_A_FAULT, 0, 0);
+  if (next) mxi_view_close(next);
+  free(next);
+}
+
+/* Another rounding makes few codes wrong, or hides among those that another fault of the codes makes wrong. */
+static void explain_rounded(hunt *h, const view *v, const base *b, double cost) {
+  static const int ops[] = {MX_FAULT_ELEMENT_TRUNCATE, MX_FAULT_ELEMENT_TIES_AWAY, MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_AWAY};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops && !sure(h->best); i++)
+    explain_behind(h, v, b, cost, &(mx_fault){.region = {.of = MX_REGION_ALL}, .op = ops[i]});
+}
+
 static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
   const size_t cells = v->rows * v->s->cols;
   uint8_t *state = noted(malloc(cells + 1), h->e->until.lack);
@@ -361,6 +397,10 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     if (!scales_right && room) explain_scales(used, v, 1, state);
     if (!scales_right && room) explain_scales(stored, v, 0, state);
     if (v->codes_wrong && room && (scales_right || used->n)) explain_codes(codes, v, 1, state);
+    thresholds t = {.n = 0};
+    if (v->codes_wrong && room && (scales_right || used->n)) mxi_find_thresholds(&t, v);
+    if (t.n && scales_right) offer_thresholds(h, v, b, cost, held, &t, NULL);
+    for (size_t i = 0; t.n && i < used->n; i++) offer_thresholds(h, v, b, cost, held, &t, &used->at[i]);
     if (v->plain_wrong && room && stored->n) explain_codes(plain, v, 0, state);
     for (size_t i = 0; i < used->n; i++) {
       const size_t n = with(all, v, &used->at[i].f);
@@ -397,14 +437,9 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     if (!sure(h->best) && room && deeper) offer_layouts(h, v, b, cost, &found[4], state);
     /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
-      for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++) {
-        view *next = noted(malloc(sizeof *next), h->e->until.lack);
-        const size_t n = with(all, v, &found[s].partial[i].f);
-        if (next && mx_fault_row_at(all[n - 1].op)->stage != MX_STAGE_LAYOUT && mxi_view_open(next, &b->spec, v->s, all, n, h->e))
-          explain(h, next, b, cost + 13, 0, 0);
-        if (next) mxi_view_close(next);
-        free(next);
-      }
+      for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++)
+        if (mx_fault_row_at(found[s].partial[i].f.op)->stage != MX_STAGE_LAYOUT) explain_behind(h, v, b, cost, &found[s].partial[i].f);
+    if (deeper && !sure(h->best) && v->codes_wrong && v->n_first + 1 < MX_FAULTS) explain_rounded(h, v, b, cost);
   }
   free(found);
   free(state);
@@ -449,6 +484,7 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
     double bits = 4;
     if ((stage == MX_STAGE_TENSOR_AMAX || stage == MX_STAGE_TENSOR) && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
+    if (o[i].fit == FIT_ROWS && !mxi_fits_rows(&f, plain)) continue;
     if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
     if (o[i].fit == FIT_CODES && !mxi_fit_codes(&f, &bits, plain, 1)) continue;
     if (o[i].fit == FIT_PITCH ? !mxi_fit_pitch(&f, &bits, plain) : f.op == MX_FAULT_INPUT_TRANSPOSED && !mxi_signs_allow(&f, plain)) continue;
@@ -579,7 +615,10 @@ static int rival_of_base(blame *out, const hunt *h, const blame *best) {
           known.scale != plain.scale)
         continue;
       mxi_find_rival(out, &of_base, 1, row->name, &plain, BITS_OF_A_PRESET, h->e->until);
-      if ((found = out->n && out->n + best->n <= MX_FAULTS)) {
+      found = out->n && out->n + best->n <= MX_FAULTS;
+      found =
+          found && !mxi_kernels_alike_within(&of_base, &plain, &out->spec, out->fault, out->n, h->e->until.lack); /* else they are one answer */
+      if (found) {
         memcpy(out->fault + out->n, best->fault, best->n * sizeof *best->fault);
         out->n += best->n;
       }

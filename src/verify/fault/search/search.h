@@ -29,8 +29,9 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
  *  bytes than the spec on other data. out->n is 0 where none is nearly as likely. Only scales and elements are searched, not what moves. */
 void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until);
 
-/** plain.c: finds one fault without a fitted number, everywhere, over a standard or a preset that people know, which gives every byte as the spec does, and other bytes than the spec on other data. out->n is 0 where there is none. It takes about as long as one run of the samples. */
-void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const mx_spec *spec, deadline until);
+/** plain.c: finds one fault without a fitted number, everywhere, over the preset (NULL: a standard or one that people know), which gives every byte as the
+ *  spec does, and other bytes than the spec on other data. out->n is 0 where there is none. It takes about as long as one run of the samples. */
+void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, deadline until);
 
 /** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits, and no other answer that
  *  costs hardly more may give the same bytes. */
@@ -41,5 +42,7 @@ static inline int mxi_blame_confirmed(const blame *b) { return !b->n_rival && (d
  *  and huge ones, ties, powers of two, zeros of both signs. The shape is that of s, of many rows the first. Memory that runs out is noted. */
 int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
                       size_t n_b, shortage *lack);
+/** Does spec a give the same bytes as b with faults of numbers that do not reach the ends of the range, without a zero that has a sign? */
+int mxi_kernels_alike_within(const mx_sample *s, const mx_spec *a, const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack);
 
 #endif

@@ -1,0 +1,107 @@
+/* Rounds elements by the steps of their format: the words of SPEC 9 for bits that are lost, carries, saturation and thresholds. */
+#include <string.h>
+
+#include "fault_run.h"
+
+/* A magnitude as a count of units 2^unit: the nearest, ties to even, or the one below. It is below 2^62. */
+static uint64_t units(num a, int unit, int nearest) {
+  if (a.kind != NUM_FINITE || a.exp < unit - 1) return 0;
+  const int dropped = 63 - (a.exp - unit);
+  if (dropped == 64) return nearest && (a.sig << 1 || a.sticky); /* from a half up to one unit */
+  if (dropped <= 0) return a.sig << -dropped;
+  const uint64_t whole = a.sig >> dropped, rest = a.sig << (64 - dropped), half = UINT64_C(1) << 63;
+  const int up = rest > half || (rest == half && (a.sticky || whole & 1));
+  return whole + (nearest && up);
+}
+
+static num from_units(uint64_t n, int unit, int sign) {
+  num y = num_int(n);
+  y.sign = sign;
+  if (y.kind == NUM_FINITE) y.exp += unit;
+  return y;
+}
+
+static int is_float(const mx_format *format) { return format->kind == MX_KIND_FLOAT; }
+static int least_exponent(const mx_format *format) { return is_float(format) ? 1 - format->bias : 0; }
+
+/* The exponent of the binade that a magnitude lies in, at least that of the least normal number; an INT has one. */
+static int binade_of(const mx_format *format, num a) {
+  const int least = least_exponent(format);
+  return is_float(format) && a.kind == NUM_FINITE && a.exp > least ? a.exp : least;
+}
+static uint64_t count_of(const mx_format *format, num a, int nearest) {
+  const int e = binade_of(format, a);
+  return units(a, e - format->man_bits, nearest) + ((uint64_t)(e - least_exponent(format)) << format->man_bits);
+}
+
+static int is_below_normal(const mx_format *format, num y) {
+  return is_float(format) && !num_is_nan(y) && num_cmp(num_abs(y), num_pow2(1 - format->bias)) < 0;
+}
+
+static uint64_t with_sign(const mx_format *format, uint64_t magnitude, int sign) {
+  const uint64_t bit = UINT64_C(1) << (format->bits - 1), all = 2 * bit - 1;
+  if (format->kind == MX_KIND_INT) return (sign ? 0 - magnitude : magnitude) & all;
+  return magnitude + (sign ? bit : 0);
+}
+
+/* The number below a threshold, if there is one above. */
+static int gap_of(uint64_t *low, const mx_format *format, const ref_fault *f) {
+  const num c = num_abs(ref_argument(f));
+  if (num_cmp(c, ref_format_largest(format)) >= 0) return 0;
+  *low = count_of(format, c, 0);
+  return *low < format->max_code;
+}
+
+static int is_threshold(const ref_fault *f) { return IS(f, "up from") || IS(f, "up beyond"); }
+
+int ref_meets(const mx_format *format, const ref_fault *f, num y) {
+  uint64_t low;
+  if (!is_threshold(f)) return 1;
+  if (num_is_nan(y) || !gap_of(&low, format, f)) return 0;
+  return num_cmp(num_abs(y), ref_value(format, low)) > 0 && num_cmp(num_abs(y), ref_value(format, low + 1)) < 0;
+}
+
+int ref_rounds_by_steps(const ref_fault *f) {
+  static const char *const words[] = {"clip",  "bits behind the point", "guard bits", "float16 then cut", "carry lost", "modulo",
+                                      "flush", "subnormal times",       "up from",    "up beyond"};
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    if (IS(f, words[k])) return 1;
+  return 0;
+}
+
+static num clipped(num y, num most) {
+  if (num_is_nan(y) || num_cmp(num_abs(y), most) <= 0) return y;
+  most.sign = y.sign;
+  return most;
+}
+
+uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const ref_how *how) {
+  ref_how other = *how;
+  const int n = (int)f->number, usual = num_is_nan(y) || y.kind == NUM_INF || (y.kind == NUM_FINITE && y.exp >= 40);
+  const num a = num_abs(y);
+  uint64_t low = 0;
+  if (is_threshold(f)) {
+    const int order = num_cmp(a, num_abs(ref_argument(f)));
+    gap_of(&low, format, f);
+    return with_sign(format, low + (IS(f, "up from") ? order >= 0 : order > 0), y.sign);
+  }
+  if (IS(f, "clip")) y = clipped(y, num_abs(ref_argument(f)));
+  if (IS(f, "flush") && is_below_normal(format, y)) y = num_zero(y.sign);
+  if (IS(f, "subnormal times") && is_below_normal(format, y)) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
+  if (IS(f, "float16 then cut")) {
+    y = num_round(num_round(clipped(y, ref_format_largest(format)), NUM_F32), NUM_F16);
+    other.base.round = MX_ROUND_RTZ;
+  }
+  if (IS(f, "bits behind the point") && !usual && n >= -20 && n <= 20) y = from_units(units(a, -n, 1), -n, y.sign);
+  if (IS(f, "guard bits") && !usual && n >= 0 && n <= 20) {
+    const int unit = binade_of(format, a) - format->man_bits - n;
+    y = from_units(units(a, unit, 0), unit, y.sign);
+  }
+  if (IS(f, "modulo") && !usual) return with_sign(format, count_of(format, a, 1), y.sign) & ((UINT64_C(1) << format->bits) - 1);
+  if (IS(f, "carry lost") && !usual) {
+    const uint64_t mantissa = (UINT64_C(1) << format->man_bits) - 1, below = count_of(format, a, 0), near = count_of(format, a, 1);
+    const uint64_t code = is_float(format) && below > mantissa ? (below & ~mantissa) | (near & mantissa) : near;
+    return with_sign(format, code < format->max_code ? code : format->max_code, y.sign);
+  }
+  return ref_code(format, y, &other, 0);
+}

@@ -1,0 +1,83 @@
+/* Computes with another tensor scale, also with one for each group of rows, as kernels do whose parts do not wait for the maximum of the whole. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "verify/fault/elements.h"
+#include "verify/fault/run.h"
+
+static int stage_of(const mx_fault *f) { return mx_fault_row_at(f->op)->stage; }
+
+/* What is stored and computed with where the stored number is rounded; 0: the fault is another. */
+static int rounded_scale(float *out, float t, int op) {
+  switch (op) {
+  case MX_FAULT_TENSOR_SCALE_POWER:
+    *out = t != 0 && isfinite(t) ? copysignf(ldexpf(1, ilogbf(t)), t) : t;
+    return 1;
+  case MX_FAULT_TENSOR_SCALE_BF16:
+    *out = mxi_round_dtype(t, MX_INPUT_DTYPE_BFLOAT16);
+    return 1;
+  case MX_FAULT_TENSOR_SCALE_F16:
+    *out = mxi_round_dtype(t, MX_INPUT_DTYPE_FLOAT16);
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
+  *out = *p;
+  if (f->op == MX_FAULT_TENSOR_SCALE_DIVISOR) { /* the formulas that have such a number are those of chain=ct */
+    const float a = p->vars[MX_VAR_A], s = a != 0 ? (float)p->target / a : 1;
+    if (!p->uses_chain) return;
+    out->chain = mxi_chain_parsed(MX_CHAIN_CT);
+    out->vars[out->chain->store] = out->tensor_scale = s;
+    return;
+  }
+  out->spec.tensor_given = 1;
+  float given;
+  const int stored = rounded_scale(&given, p->tensor_scale, f->op);
+  if (!stored) given = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
+  out->spec.tensor_given_value = given;
+  mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
+  if (p->uses_chain) out->vars[MX_VAR_A] = mxi_fault_chain_amax(out);
+  out->spec = p->spec;
+  out->tensor_scale = stored ? given : p->tensor_scale;
+}
+
+/* The tensor's numbers from its maximum. With a fault of the tensor scale all but the stored one are those of another tensor scale. */
+void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax) {
+  plan->norm = r->norm;
+  plan->chain = r->chain;
+  mxi_plan_set_amax(plan, amax);
+  for (size_t i = 0; i < r->n_faults && plan->has_tensor_scale && !r->spec.tensor_given; i++)
+    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && r->faults[i].op != MX_FAULT_TENSOR_SCALE_ROWS) {
+      mx_plan stored = *plan;
+      stored.norm = r->norm;
+      mxi_fault_give_tensor(plan, &stored, &r->faults[i]);
+    }
+}
+
+/* The last fault of that kind; the others of the stage act on each group as on the tensor. */
+mx_status mxi_fault_set_groups(fault_run *r) {
+  const mx_fault *f = NULL;
+  free(r->groups);
+  r->groups = NULL;
+  for (size_t i = 0; i < r->n_faults; i++)
+    if (r->faults[i].op == MX_FAULT_TENSOR_SCALE_ROWS) f = &r->faults[i];
+  if (!f || f->number < 1 || !r->plan.has_tensor_scale || r->spec.tensor_given) return MX_OK;
+  r->group = (size_t)f->number;
+  r->of_groups = &f->region;
+  const size_t n = r->rows / r->group + (r->rows % r->group != 0);
+  mx_plan *groups = malloc((n + 1) * sizeof *groups);
+  mx_status status = groups ? MX_OK : MX_ERR_NOMEM;
+  for (size_t g = 0; g < n && !status; g++) {
+    const size_t end = (g + 1) * r->group < r->rows ? (g + 1) * r->group : r->rows;
+    float amax;
+    status = mxi_fault_rows_amax(&amax, r, g * r->group, end);
+    groups[g] = r->plan;
+    if (!status) mxi_fault_set_tensor(&groups[g], r, amax);
+    groups[g].tensor_scale = r->plan.tensor_scale; /* what is stored */
+  }
+  r->groups = groups;
+  return status;
+}

@@ -1,0 +1,106 @@
+/* Rounds elements by the steps of their format as wrong circuits do: without the bits below a few, a carry, saturation, or at another threshold. */
+#include <math.h>
+
+#include "verify/fault/elements.h"
+
+/* Magnitudes from here on are rounded as the spec has it: no format has such steps, and counts of them would not fit. */
+static const double NO_STEPS = 0x1p40;
+/* More guard bits than these change nothing: a quotient is known to 53 bits. */
+enum { MOST_GUARD = 20, MOST_POINT = 20 };
+
+/* How far apart neighbours are at a magnitude. binade: exponents between it and the least one. */
+static double step_at(const mx_format *f, double a, int *binade) {
+  const int least = 1 - f->bias, of_float = f->kind == MX_KIND_FLOAT, e = a > 0 ? ilogb(a) : least;
+  *binade = of_float && e > least ? e - least : 0;
+  return ldexp(1, (of_float ? least + *binade : 0) - (int)f->man_bits);
+}
+
+/* The code of a magnitude, of the nearest number or of the one below, if numbers went on without end. */
+static uint64_t count_of(const mx_format *f, double a, int nearest) {
+  int binade;
+  const double n = a / step_at(f, a, &binade);
+  return (uint64_t)(nearest ? rint(n) : floor(n)) + ((uint64_t)binade << f->man_bits);
+}
+
+static int is_below_normal(const mx_format *f, double y) { return f->kind == MX_KIND_FLOAT && fabs(y) < ldexp(1, 1 - f->bias); }
+
+static uint32_t low_bits_of(const mx_format *f, double y) {
+  const uint64_t n = count_of(f, fabs(y), 1), all = (UINT64_C(1) << f->bits) - 1;
+  if (f->kind == MX_KIND_INT) return (uint32_t)((signbit(y) ? 0 - n : n) & all);
+  return (uint32_t)((n + (signbit(y) ? mxi_fault_sign_bit(f) : 0)) & all);
+}
+
+static uint32_t without_carry(const mx_format *f, double y) {
+  const uint64_t mantissa = (UINT64_C(1) << f->man_bits) - 1, below = count_of(f, fabs(y), 0), near = count_of(f, fabs(y), 1);
+  const uint64_t n = f->kind == MX_KIND_FLOAT && below > mantissa ? (below & ~mantissa) | (near & mantissa) : near;
+  return mxi_fault_with_sign(f, (uint32_t)(n < f->max_code ? n : f->max_code), signbit(y) != 0);
+}
+
+int mxi_fault_is_threshold(int op) { return op == MX_FAULT_ELEMENT_THRESHOLD || op == MX_FAULT_ELEMENT_BEYOND; }
+
+/* The code below a threshold, whose neighbour is the one above; 0: it is beyond the largest. */
+static int gap_of(uint32_t *low, const mx_format *f, const mx_fault *fault) {
+  const double c = fabs((double)(float)fault->number);
+  if (!(c < mx_format_max(f))) return 0;
+  *low = (uint32_t)count_of(f, c, 0);
+  return *low < f->max_code;
+}
+
+int mxi_fault_meets(const mx_format *f, const mx_fault *fault, double y) {
+  uint32_t low;
+  if (!mxi_fault_is_threshold(fault->op)) return 1;
+  return gap_of(&low, f, fault) && fabs(y) > mx_decode(f, low) && fabs(y) < mx_decode(f, low + 1);
+}
+
+static uint32_t by_threshold(const mx_format *f, const mx_fault *fault, double y) {
+  const double c = fabs((double)(float)fault->number), a = fabs(y);
+  uint32_t low = 0;
+  gap_of(&low, f, fault);
+  return mxi_fault_with_sign(f, low + (fault->op == MX_FAULT_ELEMENT_THRESHOLD ? a >= c : a > c), signbit(y) != 0);
+}
+
+/* y cut N bits behind those of its code. */
+static double cut_behind(const mx_format *f, double y, double n) {
+  int binade;
+  if (!(n >= 0 && n <= MOST_GUARD)) return y;
+  const double unit = ldexp(step_at(f, fabs(y), &binade), -(int)n);
+  return trunc(y / unit) * unit;
+}
+
+static double to_point(double y, double n) { return n >= -MOST_POINT && n <= MOST_POINT ? ldexp(rint(ldexp(y, (int)n)), -(int)n) : y; }
+
+static double clipped(double y, double most) { return fabs(y) > most ? copysign(most, y) : y; }
+
+uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how) {
+  const int usual = isnan(y) || fabs(y) >= NO_STEPS;
+  switch (fault->op) {
+  case MX_FAULT_ELEMENT_THRESHOLD:
+  case MX_FAULT_ELEMENT_BEYOND:
+    return by_threshold(f, fault, y);
+  case MX_FAULT_ELEMENT_CARRY:
+    if (!usual) return without_carry(f, y);
+    break;
+  case MX_FAULT_ELEMENT_MODULO:
+    if (!usual) return low_bits_of(f, y);
+    break;
+  case MX_FAULT_ELEMENT_STEPS:
+    if (!usual) y = to_point(y, fault->number);
+    break;
+  case MX_FAULT_ELEMENT_GUARD:
+    if (!usual) y = cut_behind(f, y, fault->number);
+    break;
+  case MX_FAULT_ELEMENT_FLUSH:
+    if (is_below_normal(f, y)) y = copysign(0, y);
+    break;
+  case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
+    if (is_below_normal(f, y)) y = (double)((float)y * (float)fault->number);
+    break;
+  case MX_FAULT_ELEMENT_CLIP:
+    y = clipped(y, fabs((double)(float)fault->number));
+    break;
+  default: /* float16 then cut */
+    y = (double)mxi_round_dtype((float)clipped(y, mx_format_max(f)), MX_INPUT_DTYPE_FLOAT16);
+    how.round = MX_ROUND_RTZ;
+  }
+  return (uint32_t)mx_encode(f, y, &how, 0);
+}
