@@ -393,6 +393,9 @@ START_TEST(far_ends_of_rules) {
       {"scale=e4m3 block=1x16 scale.rule=value chain=exact tensor.norm=nv tensor.store=divisor tensor.given=13", {1.5f, .625f, -.625f}},
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=25", {1.5f, .625f, -.625f}},
       {"scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=11 scale.max=elem", {1.5f, .625f, -.625f}},
+      /* N is a NaN and so is S: the first one, which is N, gives its sign to codes, while a stored NaN has none */
+      {"elem=e5m2 scale=e4m3 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=-nan", {1.5f, .625f, -.625f}},
+      {"elem=e5m2 scale=e4m3 scale.rule=value tensor.norm=unit tensor.given=-nan", {1.5f, .625f, -.625f}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     mx_spec spec = {0};

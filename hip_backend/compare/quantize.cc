@@ -175,6 +175,10 @@ void golden::keys() {
        "elem=e1m2 scale=e6m2 block=1x64 scale.rule=hif4 scale.round=up scale.allzero=byte=7 elem.zero_sign=drop_all scale.inf=max"},
       {"quantize, quest", "scale.rule=quest"},
       {"quantize, quest", "scale.rule=quest block=1x64"},
+      {"quantize, a given NaN",
+       "elem=e5m2 scale=ue5m3_61440 block=1x5 scale.rule=value scale.min_byte=39 scale.max_byte=101 scale.allzero=chain scale.nan=byte_inf=67 "
+       "scale.inf=byte_zero=3 scale.sign=signed elem.round=rtz elem.saturate_to=nan tensor.norm=unit tensor.store=divisor tensor.given=nan"},
+      {"quantize, a given NaN", "elem=e5m2 scale=e4m3 scale.rule=value tensor.norm=unit tensor.store=divisor tensor.given=-nan"},
   };
   const suite_oracle plain = {run->oracle->quantize, run->oracle->dequantize};
   for (const auto &k : rows) {

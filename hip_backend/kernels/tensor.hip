@@ -31,7 +31,9 @@ MXH_KERNEL(mxh_tensor_plan, tensor_plan_args, a, 64) {
   const bool own = p.uses_chain && s.tensor_store == MX_TENSOR_STORE_CHAIN;
   bool fixed = false;
   if (p.has_tensor_scale && s.tensor_given) {
-    p.amax = p.store == MXD_STORE_AMAX ? given : mxd_narrow(p.store == MXD_STORE_DIVISOR ? mxd_quotient(n, (double)given) : (double)given * n);
+    p.amax = p.store == MXD_STORE_AMAX
+                 ? given
+                 : mxd_narrow(p.store == MXD_STORE_DIVISOR ? mxd_quotient(n, mxd_widen(given)) : mxd_times(mxd_widen(given), n));
     fixed = own && p.chain.store >= 0 && p.store != MXD_STORE_AMAX;
     if (!p.uses_chain) {
       p.under = 1;

@@ -11,9 +11,12 @@ MXH_DEVICE double mxd_scaled_exact(const mxd_plan &p, double s, float xf) {
   const double pre = k.elem_prescale != 0 ? (double)k.elem_prescale : 1, x = (double)xf;
   double y;
   if (k.elem_arith == MX_ELEM_ARITH_EXACT) {
-    if (mxd_isnan(s)) return s;
+    /* Of several NaNs the first passes, in the order of the formula, and before any that a product makes. */
+    const bool encode = k.scale_form == MX_SCALE_FORM_ENCODE;
+    const double second = encode ? s : p.over, third = encode ? p.over : s;
+    if (mxd_isnan(second) || mxd_isnan(third)) return mxd_nan_of(second, third);
     if (mxd_isnan(p.under)) return p.under;
-    y = k.scale_form == MX_SCALE_FORM_ENCODE ? mxd_quotient(x * pre * s * p.over, p.under) : mxd_quotient(x * pre * p.over, s * p.under);
+    y = encode ? mxd_quotient(x * pre * s * p.over, p.under) : mxd_quotient(x * pre * p.over, s * p.under);
     if (mxd_isnan(y)) y = mxd_with_sign(y, true);
   } else {
     const float times = k.elem_prescale != 0 ? mxd_step('*', xf, k.elem_prescale) : xf;

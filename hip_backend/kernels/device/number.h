@@ -30,9 +30,19 @@ MXH_DEVICE int mxd_exponent(double x) { return (int)(mxh_bits<uint64_t>(x) >> 52
 MXH_DEVICE double mxd_widen(float x) { return mxd_isnan(x) ? mxd_with_sign(mxd_nan(), mxd_negative(x)) : (double)x; }
 MXH_DEVICE float mxd_narrow(double x) { return mxd_isnan(x) ? mxd_nanf(mxd_negative(x)) : (float)x; }
 
+/* The NaN that an operation on a and b gives under SPEC 3: the first NaN operand, and one made from numbers is negative. Devices disagree
+ * about the signs of both. */
+MXH_DEVICE double mxd_nan_of(double a, double b) { return mxd_isnan(a) ? a : mxd_isnan(b) ? b : mxd_with_sign(mxd_nan(), true); }
+/* An exact product. */
+MXH_DEVICE double mxd_times(double a, double b) {
+  const double r = a * b;
+  return mxd_isnan(r) ? mxd_nan_of(a, b) : r;
+}
+
 /* product / divisor rounded to odd, so that it rounds to any narrower type as the real quotient does. */
 MXH_DEVICE double mxd_quotient(double product, double divisor) {
   double q = product / divisor;
+  if (mxd_isnan(q)) return mxd_nan_of(product, divisor);
   if (q == 0 || !mxd_finite(q) || mxd_isinf(divisor)) return q;
   double rest = mxh_fma(-q, divisor, product); /* exact; its sign says on which side of the real quotient q lies */
   uint64_t bits = mxh_bits<uint64_t>(q);

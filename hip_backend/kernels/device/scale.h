@@ -259,14 +259,14 @@ MXH_DEVICE double mxd_raw_scale(const mxd_plan &p, const mxd_stats &st, double a
     return mxd_widen(map_to_4 ? mxd_step('*', v, 1.5f) : v);
   }
   if (s.scale_rule == MX_SCALE_RULE_VALUE) {
-    const double f = map_to_4 ? 4 : p.f, up = amax * p.over, down = f * p.under;
+    const double f = map_to_4 ? 4 : p.f, up = mxd_times(amax, p.over), down = mxd_times(f, p.under);
     if (s.scale_arith == MX_SCALE_ARITH_EXACT) return encode ? mxd_quotient(down, up) : mxd_quotient(up, down);
     if (s.scale_arith == MX_SCALE_ARITH_DIV32) return mxd_widen(mxd_narrow(encode ? mxd_quotient(down, up) : mxd_quotient(up, down)));
     if (encode) return mxd_widen(mxd_narrow(f * mxd_widen(mxd_narrow(mxd_quotient(1, up)))));
     return mxd_widen(mxd_narrow(up * mxd_widen(mxd_narrow(mxd_quotient(1, f)))));
   }
-  const double a = mxd_quotient(amax * p.over, p.under);
-  if (!(a > 0 && a < mxd_inf())) return encode ? 1 / a : a;
+  const double a = mxd_quotient(mxd_times(amax, p.over), p.under);
+  if (!(a > 0 && a < mxd_inf())) return encode ? mxd_quotient(1, a) : a;
   int e;
   switch (s.scale_rule) {
   case MX_SCALE_RULE_CEIL:

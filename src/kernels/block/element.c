@@ -9,15 +9,17 @@
 
 /* The real x * product / divisor, with the NaN rules of mxi_chain_step. */
 static double exact_scaled(const mx_plan *p, double used, double x) {
+  const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
+  const double second = encode ? used : p->norm, third = encode ? p->norm : used; /* x P N / (S g), or x P S N / g */
   if (isnan(x)) return x;
-  if (isnan(used)) return used;
+  if (isnan(second)) return second;
+  if (isnan(third)) return third;
   if (isnan(p->g)) return p->g;
   const double pre = p->spec.elem_prescale != 0 ? (double)p->spec.elem_prescale : 1;
   double y;
   if (!isfinite(p->norm) || !isfinite(p->g)) { /* the tensor scale is Inf, and IEEE operations give the exact answer */
-    const int encode = p->spec.scale_form == MX_SCALE_FORM_ENCODE;
     y = x * pre * (encode ? used : 1) * p->norm / ((encode ? 1 : used) * p->g);
-  } else if (p->spec.scale_form == MX_SCALE_FORM_ENCODE)
+  } else if (encode)
     y = mxi_quotient_to_odd(x * pre * used * p->norm, p->g);
   else if (isinf(used))
     y = isinf(x) ? NAN : x * 0;

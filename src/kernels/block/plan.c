@@ -56,6 +56,9 @@ int mxi_plan_needs_amax(const mx_plan *p) {
 /* What the exact chain stores: MX_TENSOR_STORE_SCALE, _DIVISOR or _AMAX. */
 static int store_of(const mx_spec *s) { return s->tensor_store == MX_TENSOR_STORE_CHAIN ? MX_TENSOR_STORE_SCALE : s->tensor_store; }
 
+/* A NaN that is stored has no sign. */
+static float as_result(float v) { return isnan(v) ? NAN : v; }
+
 void mxi_plan_set_amax(mx_plan *p, float amax) {
   const mx_spec *s = &p->spec;
   if (s->scale_nan == MX_SCALE_NAN_TENSOR) p->tensor_nan = isnan(amax) || (isinf(amax) && s->scale_inf == MX_SCALE_INF_AS_NAN);
@@ -66,7 +69,7 @@ void mxi_plan_set_amax(mx_plan *p, float amax) {
     p->vars[MX_VAR_A] = amax;
     if (s->tensor_given && p->chain->store >= 0) p->vars[p->chain->store] = given;
     mxi_chain_tensor(p->chain, p->vars, s->tensor_given);
-    p->tensor_scale = p->chain->store >= 0 ? p->vars[p->chain->store] : 1;
+    p->tensor_scale = as_result(p->chain->store >= 0 ? p->vars[p->chain->store] : 1);
     return;
   }
   const float norm = (float)p->norm;
@@ -74,10 +77,10 @@ void mxi_plan_set_amax(mx_plan *p, float amax) {
     p->g = amax;
     p->tensor_scale = store_of(s) == MX_TENSOR_STORE_AMAX ? amax : store_of(s) == MX_TENSOR_STORE_SCALE ? amax / norm : norm / amax;
   } else {
-    p->tensor_scale = given;
+    p->tensor_scale = as_result(given);
     p->g = given;
     if (given != 0 && store_of(s) == MX_TENSOR_STORE_SCALE) p->norm = 1; /* g is the given number itself, not a maximum made from it */
-    if (given != 0 && !isnan(given) && store_of(s) == MX_TENSOR_STORE_DIVISOR) {
+    if (given != 0 && store_of(s) == MX_TENSOR_STORE_DIVISOR) {
       p->norm = given;
       p->g = 1;
     }
