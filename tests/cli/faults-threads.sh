@@ -30,6 +30,20 @@ case ${ASAN_OPTIONS-}${TSAN_OPTIONS-}$mxgold in
   accepts bash -c 'ulimit -v 200000; exec "$0" quantize raw --shape 512x512 --preset nvfp4 -o many.safetensors --threads 200' "$mxgold"
   cmp -s one.safetensors many.safetensors || fail "few threads: other bytes"
   accepts bash -c 'ulimit -v 200000; exec "$0" ablate one.npy --presets nvfp4 --threads 200' "$mxgold"
+  # Teams of several sizes one after another, which OpenMP ends and starts.
+  for n in 4 32; do
+    accepts bash -c 'ulimit -v 200000; exec "$0" ablate one.npy --presets nvfp4 --threads '$n "$mxgold"
+    accepts bash -c 'ulimit -v 120000; exec "$0" identify --quick --input one.npy --output many.safetensors --threads '$n "$mxgold"
+  done
+  # As few processes as a user may have, which root is not held to.
+  chmod 711 "$scratch"
+  if setpriv --reuid=54321 --clear-groups "$mxgold" quantize one.npy --preset nvfp4 -o - >/dev/null 2>&1; then
+    for n in 2 3 8; do
+      for threads in '' '--threads 4'; do
+        accepts setpriv --reuid=54321 --clear-groups prlimit --nproc=$n "$mxgold" identify --quick --input one.npy --output many.safetensors $threads
+      done
+    done
+  fi
   ;;
 esac
 rm -f page.html many.safetensors many.npy fake.safetensors
