@@ -168,4 +168,11 @@ items = re.findall(r"<li>([^<]*)</li>", open(sys.argv[1]).read())
 assert len(items) < 6 and sum(i.count(" = ") + 1 for i in items) == 6, items
 P
   ! grep -Eq '(src|href)="?(https?:|//)|@import|<script src' gemm.html || fail "the page links to something outside"
+  # The verdict names the operand that most of the error comes through only where it has more than a tenth more than the other.
+  for operand in "" "Q1:preset=ocp-mxfp8-e4m3" "Q2:preset=ocp-mxfp8-e4m3"; do
+    accepts "$mxgold" ablate --gemm gen:gaussian gen:laplace --shape 64x64 -p ocp-mxfp4 ${operand:+--operand $operand} --html through.html
+    case $operand in Q1*) through="most of it through the second operand" ;; Q2*) through="most of it through the first operand" ;; *) through="about as much through either operand" ;; esac
+    grep -q "<p class=verdict>ocp-mxfp4 has an error of [0-9.]* % of the product's norm, $through, and a gain of " through.html ||
+      fail "--gemm $operand: $(grep -o '<p class=verdict>[^<]*' through.html), expected $through"
+  done
 fi

@@ -316,6 +316,15 @@ grep -q '[0-9] ([0-9.]*\.\.[0-9.]*) ' "$scratch/stdout" || fail "no interval ove
 # A key given twice takes all its values; repeats; presets of one operand.
 accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set scale.rule=floor,even --set scale.rule=ceil --json
 [ "$(grep -o '"spec": "ocp-mxfp4 scale.rule=[a-z]*", "bits"[^}]*sqnr' "$scratch/stdout" | cut -d'"' -f4 | sort -u | wc -l)" = 3 ] || fail "values of a key that is set twice"
+# What is asked for twice is measured and printed once, in every mode: presets, values of a key, and those of a key that is given again.
+for mode in "gen:gaussian" "--gemm gen:gaussian gen:laplace" "--six gen:gaussian gen:laplace gen:rows:1.5"; do
+  # shellcheck disable=SC2086
+  accepts "$mxgold" ablate $mode --shape 32x32 -p nvfp4,hif4 --set elem.round=rne,sr --repeats 2
+  cp "$scratch/stdout" once
+  # shellcheck disable=SC2086
+  accepts "$mxgold" ablate $mode --shape 32x32 -p nvfp4,hif4,nvfp4,hif4 --set elem.round=rne,rne --set elem.round=sr,rne,sr --repeats 2
+  cmp -s once "$scratch/stdout" || fail "$mode: what is asked for twice is printed twice"
+done
 refuses "mxgold: --repeats: 0, expected 1 to 1000000" "$mxgold" ablate gen:gaussian --repeats 0
 accepts "$mxgold" ablate gen:gaussian --shape 8x64 --set elem.round=sr --repeats 1
 grep -q '^bias  not told from noise by one repeat' "$scratch/stdout" || fail "one repeat: the bias passes for one"

@@ -87,9 +87,12 @@ static void say_errors(char *room, size_t size, const ablate_layers *l, size_t s
              100 * s[1].total.relative, 100 * s[2].total.relative);
     return;
   }
-  const char *through = s->x.relative > s->w.relative ? "the first operand" : "the second operand";
-  snprintf(room, size, "an error of %.1f %% of the product's norm, most of it through %s, and a gain of %.3f", 100 * s->total.relative,
-           s->accumulate.relative > s->x.relative && s->accumulate.relative > s->w.relative ? "the sums" : through, s->total.gain);
+  const double x = s->x.relative, w = s->w.relative;
+  const char *through = fabs(x - w) <= 0.1 * fmax(x, w) ? "about as much through either operand"
+                        : x > w                         ? "most of it through the first operand"
+                                                        : "most of it through the second operand";
+  if (s->accumulate.relative > x && s->accumulate.relative > w) through = "most of it through the sums";
+  snprintf(room, size, "an error of %.1f %% of the product's norm, %s, and a gain of %.3f", 100 * s->total.relative, through, s->total.gain);
 }
 
 void ablate_layers_verdict(char *room, size_t size, const ablate_layers *l) {

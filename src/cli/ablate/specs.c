@@ -16,13 +16,20 @@ typedef struct axis {
   size_t n;
 } axis;
 
-/* Names between commas. Returns 0 if memory ran out; what there is by then is freed by split_free() all the same. */
+static int is_among(char *const *values, size_t n, const char *value) {
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(values[i], value)) return 1;
+  return 0;
+}
+
+/* Names between commas, one that is given again only once: so that no spec is measured twice. Returns 0 if memory ran out; what there is by then is freed by split_free() all the same. */
 static int split(char ***out, size_t *n, const char *text) {
   *out = NULL;
   *n = 0;
   char *own = strdup(text), *save = NULL, *word = own ? strtok_r(own, ",", &save) : NULL;
   int whole = own != NULL;
   for (; whole && word; word = strtok_r(NULL, ",", &save)) {
+    if (is_among(*out, *n, word)) continue;
     char **more = realloc(*out, (*n + 1) * sizeof *more);
     if (more) *out = more;
     whole = more && (more[*n] = strdup(word));
@@ -45,16 +52,20 @@ static int axis_of(axis *a, const char *text) {
   return split(&a->values, &a->n, is + 1) ? CLI_FINE : cli_error("out of memory");
 }
 
-/* If a key is given again, its values are added to those before. */
+/* If a key is given again, its new values are added to those before. */
 static int merge(axis *axes, size_t *n) {
   axis *last = &axes[*n - 1];
   for (size_t i = 0; i + 1 < *n; i++) {
     if (strcmp(axes[i].key, last->key)) continue;
     char **all = realloc(axes[i].values, (axes[i].n + last->n) * sizeof *all);
     if (!all) return cli_error("out of memory");
-    memcpy(all + axes[i].n, last->values, last->n * sizeof *all);
     axes[i].values = all;
-    axes[i].n += last->n;
+    for (size_t k = 0; k < last->n; k++) {
+      if (is_among(all, axes[i].n, last->values[k]))
+        free(last->values[k]);
+      else
+        all[axes[i].n++] = last->values[k];
+    }
     free(last->values);
     *last = (axis){0};
     --*n;
