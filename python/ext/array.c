@@ -177,6 +177,16 @@ static int count(mxp_array *a, const char *argument) {
   return 0;
 }
 
+/* Whether a tensor of torch stands for the negative of what lies in memory: its DLPack says nothing of that bit. */
+static int is_negated(PyObject *from) {
+  PyObject *method = PyObject_GetAttrString(from, "is_neg"), *said = method ? PyObject_CallObject(method, NULL) : NULL;
+  const int negated = said == Py_True;
+  Py_XDECREF(method);
+  Py_XDECREF(said);
+  PyErr_Clear();
+  return negated;
+}
+
 static int get(mxp_array *out, PyObject *from, int adapted, const char *argument) {
   if (PyObject_CheckBuffer(from)) {
     if (!from_buffer(out, from, argument)) return 1;
@@ -184,6 +194,7 @@ static int get(mxp_array *out, PyObject *from, int adapted, const char *argument
     PyErr_Clear(); /* NumPy arrays of ml_dtypes' types have a buffer that cannot be had */
     return 0;
   }
+  if (!adapted && is_negated(from)) return 0; /* the adapter resolves it */
   const int done = from_exchange(out, from, argument);
   return done ? done : from_capsule(out, from, adapted, argument);
 }

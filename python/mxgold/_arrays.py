@@ -1,6 +1,6 @@
 """Converts arrays of other libraries that the C module cannot read by itself, and results to the library that the caller asks for.
 
-The C module takes the buffer protocol and DLPack. adapt() is asked for the rest: NumPy arrays of ml_dtypes' types, tensors that need a gradient or lie on a
+The C module takes the buffer protocol and DLPack. adapt() is asked for the rest: NumPy arrays of ml_dtypes' types, tensors that need a gradient, are negated or lie on a
 device, JAX's bfloat16, objects that have an __array_interface__ alone.
 """
 
@@ -65,7 +65,7 @@ def adapt(value: Any, argument: str) -> tuple[Any, str | None]:
 
 def _adapted(value: Any) -> tuple[Any, str | None]:
     root = _root(value)
-    if root == "torch" and hasattr(value, "requires_grad"):
+    if hasattr(value, "requires_grad") and any(base.__module__ == "torch" for base in type(value).__mro__):  # of another library's class too
         return _of_torch(value)
     if root == "cupy":
         log.info("an array of %d bytes is copied from the device", value.nbytes)

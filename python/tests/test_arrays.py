@@ -108,6 +108,31 @@ def test_torch(x):
     assert np.array_equal(mxgold.encode(tensor, "e2m1", like="torch").numpy(), mxgold.encode(x, "e2m1"))
 
 
+def test_torch_negated():
+    """A tensor with the negative bit, of which DLPack says nothing, gives the bytes of the numbers that it stands for, wherever an array is taken."""
+    torch = pytest.importorskip("torch")
+
+    class Own(torch.Tensor):
+        pass
+
+    t = torch.arange(1.0, 129.0).reshape(2, 64)
+    negated = torch.complex(t, t + 1).conj().imag
+    plain = np.ascontiguousarray(-(t + 1).numpy())
+    want = mxgold.quantize(plain, "te-nvfp4")
+    for given in (negated, negated.as_subclass(Own)):
+        assert given.is_neg() and mxgold.quantize(given, "te-nvfp4") == want
+    assert np.array_equal(mxgold.encode(negated, "e5m2"), mxgold.encode(plain, "e5m2"))
+    assert np.array_equal(mxgold.hadamard(negated), mxgold.hadamard(plain))
+    for how in (dict(x=negated, w=plain, dy=None), dict(x=plain, w=negated, dy=None), dict(x=plain, w=plain, bias=negated[:, 0])):
+        numbers = {k: v.resolve_neg().numpy().copy() if isinstance(v, torch.Tensor) else v for k, v in how.items()}
+        assert mxgold.linear(**how, recipe="recipe-nvfp4").y.tobytes() == mxgold.linear(**numbers, recipe="recipe-nvfp4").y.tobytes()
+    mxgold.testing.assert_matches(negated, want.codes, want.scales, "te-nvfp4", want.tensor_scale)
+    with pytest.raises(AssertionError):
+        mxgold.testing.assert_matches(t + 1, want.codes, want.scales, "te-nvfp4", want.tensor_scale)
+    with pytest.raises(mxgold.DtypeError, match="complex"):
+        mxgold.quantize(torch.complex(t, t).conj(), "te-nvfp4")
+
+
 def test_torch_packed_codes(x):
     torch = pytest.importorskip("torch")
     if not hasattr(torch, "float4_e2m1fn_x2"):
