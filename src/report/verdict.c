@@ -39,7 +39,8 @@ static void say_claims(verdict *v, const mx_report *r) {
 
 size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
   verdict v = {out, size, 0};
-  size_t arms = 0, worse = 0, better = 0, lost = 0, single = 0; /* single: one pair of runs, so a difference without an interval */
+  size_t arms = 0, worse = 0, better = 0, lost = 0;
+  size_t single = 0, unfinished = 0, alone = 0; /* one pair of runs and so no interval; no finished run; finished runs but no pair */
   const mx_report_arm *best = NULL, *worst = NULL;
   double least = NAN, most = NAN; /* standard deviations of references over their seeds */
   for (size_t i = 0; i < r->n_arms; i++) {
@@ -51,6 +52,8 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
     lost += a->diverged || a->failed;
     worse += a->resolved[MX_EVAL_QUANTISED] > 0;
     better += a->resolved[MX_EVAL_QUANTISED] < 0;
+    unfinished += !a->finished;
+    alone += a->finished && isnan(b->mean);
     if (isnan(b->mean)) continue;
     single += isnan(b->low);
     if (!best || b->mean < best->behind[MX_EVAL_QUANTISED].mean) best = a;
@@ -62,7 +65,10 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
   }
   say(&v,
       "Of %zu arm%s, %zu %s a higher validation loss than the reference and %zu a lower one at %g %% confidence; %zu cannot be told from it.",
-      arms, arms == 1 ? "" : "s", worse, worse == 1 ? "has" : "have", better, 100 * r->confidence, arms - worse - better - single);
+      arms, arms == 1 ? "" : "s", worse, worse == 1 ? "has" : "have", better, 100 * r->confidence,
+      arms - worse - better - single - unfinished - alone);
+  if (unfinished) say(&v, " %zu %s no finished run.", unfinished, unfinished == 1 ? "has" : "have");
+  if (alone) say(&v, " %zu %s no finished run beside one of the reference.", alone, alone == 1 ? "has" : "have");
   if (single) say(&v, " %zu %s one pair of runs and so no interval: more seeds would tell.", single, single == 1 ? "arm has" : "arms have");
   if (best && best != worst) {
     say(&v, " The lowest difference is that of ");

@@ -63,7 +63,10 @@ near(arms[p[1][1]]["p_holm"], min(1, max(2 * p[0][0], p[1][0])), "Holm")
 for a in ("ocp", "chmiel"):
     assert arms[a]["verdict"] == ("not resolved" if arms[a]["p_holm"] >= 0.05 else "worse" if arms[a]["behind_mean"] > 0 else "better")
 assert arms["wild"]["diverged"] == 4 and arms["wild"]["verdict"] == "no run finished"
-assert report["verdict"].startswith("Of 3 arms"), report["verdict"]
+said = report["verdict"]
+assert said.startswith("Of 3 arms") and " 1 has no finished run." in said, said
+verdicts = [arms[n]["verdict"] for n in ("ocp", "chmiel")]
+assert f"; {verdicts.count('not resolved')} cannot be told from it." in said, (said, verdicts)
 P
 # Other weights: of stochastic rounding a half, of tensor scaling three.
 accepts "$mxgold" report "$scratch/s" --json --weight sr=0.5 --weight tensor_scale=3
@@ -83,7 +86,7 @@ accepts "$mxgold" report "$scratch/one" --json
 python3 - "$scratch/stdout" <<'P' || fail "the verdict on one seed"
 import json, re, sys
 said = json.load(open(sys.argv[1]))["verdict"]
-assert "2 arms have one pair of runs and so no interval" in said and "; 1 cannot be told" in said and "nan" not in said, said
+assert "2 arms have one pair of runs and so no interval" in said and "; 0 cannot be told" in said and " 1 has no finished run." in said and "nan" not in said, said
 assert len(re.findall(r"\([+-][0-9.]+\)", said)) == 2, said
 P
 # A last line of metrics that a kill cut off is as if it were not there; a line that is wrong and whole is said.
@@ -162,7 +165,7 @@ accepts "$mxgold" report "$scratch/s" --html "$scratch/report.html"
 python3 - "$scratch/report.html" "$scratch/report.json" <<'P' || fail "the page"
 import html.parser, json, sys
 page, report = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
-assert report["verdict"].replace('"', "&quot;") in page
+assert report["verdict"].replace('"', "&quot;") in page and "no finished run" in page
 assert (page.count("<polyline"), page.count("<circle")) == (3, 2), "three arms finished, two of them are compared"
 rows = 1 + len(report["arms"]) + 1 + sum(a["front"] for a in report["arms"])  # the arms and the front, each below a line of names
 assert page.count("<tr>") == rows, (page.count("<tr>"), rows)
@@ -182,6 +185,18 @@ if command -v gnuplot >/dev/null; then
 fi
 "$mxgold" report "$scratch/s" --csv >"$scratch/report.csv"
 [ "$(wc -l <"$scratch/report.csv")" = 5 ] || fail "--csv has not a line an arm and one of names"
+python3 - "$scratch/report.csv" "$scratch/report.json" <<'P' || fail "--csv has not every figure of --json"
+import csv, json, sys
+arms = json.load(open(sys.argv[2]))["arms"]
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert list(rows[0]) == list(arms[0]) and list(rows[0])[-4:] == ["beaten_by", "gain", "omega", "score"], list(rows[0])
+for row, arm in zip(rows, arms, strict=True):
+    for key, value in arm.items():
+        assert row[key] == (value or "") if value is None or isinstance(value, str) else float(row[key]) == value, (key, row[key], value)
+P
+# Readers too are told of the arm without a finished run.
+accepts "$mxgold" report "$scratch/s"
+grep -q "^verdict .* 1 has no finished run\." "$scratch/stdout" || fail "the text does not say that an arm has no finished run"
 refuses "mxgold: $scratch/none/results.jsonl: No such file or directory; mxgold sweep writes it" "$mxgold" report "$scratch/none"
 refuses "mxgold: a confidence of 1: expected one between 0 and 1" "$mxgold" report "$scratch/s" --confidence 1
 sed -i '2s/"seed"/"sad"/' "$scratch/s/results.jsonl"
