@@ -151,10 +151,12 @@ def summary(shown, claimed):
 
 
 def fill(text, rendered):
-    """{{SWEEP: ARMS}} becomes the figure that the sweep's section has of it: the difference of a claim, what an arm is behind FP32, or a knob's effect."""
+    """{{SWEEP: ARMS}} becomes the figure that the sweep's section has of it: the difference of a claim, what an arm is behind FP32 (with an
+    FP32 forward pass where ARMS ends in those words in brackets), or a knob's effect."""
 
     def figure(of):
         name, what = of[1], of[2]
+        arm = what.removesuffix(" (FP32 forward pass)")
         if name not in rendered:
             return "(not run here)"
         for cells in (line[2:-2].split(" | ") for line in rendered[name] if line.startswith("| ")):
@@ -162,6 +164,8 @@ def fill(text, rendered):
                 return cells[2] if cells[1].isdigit() else cells[1]
             if len(cells) > 3 and cells[2].partition(", within ")[0] == what:
                 return cells[3]
+            if arm != what and cells[0].partition(" (")[0] == arm and cells[1].isdigit():
+                return cells[4]
         raise SystemExit(f"training.md: {name} has no figure of '{what}'")
 
     return re.sub(r"\{\{([\w-]+): (.*?)\}\}", figure, text)
