@@ -47,6 +47,8 @@ if command -v gnuplot >/dev/null; then
   accepts "$mxgold" ablate "$slices:activation" -p mxfp4-e4m3,mxfp4-ue5m3,nvfp4 --html same.html
   grep -q '1  nvfp4, ' same.html && grep -q '2  mxfp4-e4m3 = mxfp4-ue5m3, ' same.html && ! grep -q '3  mxfp4' same.html ||
     fail "specs that give the same values are drawn twice"
+  grep -q '<p class=verdict>The best for their bits are mxfp4-e4m3 (4.25 bits, 19.97 dB, the same values as mxfp4-ue5m3), nvfp4 (4.50 bits, 21.82 dB)\.<' same.html ||
+    fail "the verdict names one result twice: $(grep -o '<p class=verdict>[^<]*' same.html)"
 fi
 
 # Bias: none without chance. With chance by hand: a scale rounded up saturates nothing, so that SR has none, and the limit says so; floor saturates.
@@ -75,6 +77,26 @@ if command -v gnuplot >/dev/null; then
     fail "one point of eight bits empties the picture"
   grep -q 'The best for their bits are ocp-mxfp4 (4.25 bits, 17.96 dB), fouroversix (4.50 bits, [0-9.]* dB), ocp-mxfp8-e4m3 (8.25 bits, 30.31 dB), by their means over 3 tensors.' far.html ||
     fail "the front of several tensors, or the verdict: $(grep -o '<p class=verdict>[^<]*' far.html)"
+  # The page names it where it lists the specs.
+  grep -q '>1&ensp;ocp-mxfp8-e4m3, 30.31 dB at 8.25 bits, outside the picture</label>' far.html && [ "$(grep -c 'outside the picture' far.html)" = 1 ] ||
+    fail "the page does not name the point that it leaves out"
+  # Of specs that give the tensor in detail the same values, and other tensors others, the one that is ticked has line and map; the other one says so.
+  accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,hif4,fouroversix,mxfp4-e4m3,mxfp4-ue5m3,ocp-mxfp8-e4m3 --html ticked.html --png ticked.svg
+  python3 - ticked.html ticked.svg <<'P' || fail "a spec that is ticked has no line or no map, or one that shares them does not say so"
+import re, sys
+page, picture = (open(p).read() for p in sys.argv[1:])
+labels = re.findall(r"<label><input type=checkbox data-spec=(\d+)( checked)?>.*?&ensp;(.*?)</label>", page)
+ticked = {int(i) for i, c, _ in labels if c}
+assert len(labels) == 7 and ticked == set(range(6)), labels
+assert labels[4][2].startswith("mxfp4-ue5m3, ") and labels[6][2].startswith("mxfp4-e4m3, "), labels
+assert [i for i, _, text in labels if "the same values" in text] == ["6"] and labels[6][2].endswith("; in detail the same values as 5"), labels
+assert {int(i) for i in re.findall(r"<div id=map(\d+)>", page)} == ticked
+lines = re.findall(r'<g id="octaves_plot_\d+" ><title>(.*?)</title>', page)
+assert "mxfp4-ue5m3" in lines and "mxfp4-e4m3" not in lines and len(lines) == 6, lines
+assert "line=[1,2,3,4,5,6,0],as=[0,1,2,3,4,5,4]," in page
+for text in (page, picture):
+    assert re.search(r"5 = 7\s+mxfp4-ue5m3", re.sub(r"<[^>]*>", "", text)), "the map's title"
+P
   accepts "$mxgold" ablate "$slices" -p ocp-mxfp4,nvfp4,ocp-mxfp8-e4m3 --png all.svg
   ! grep -q 'outside the picture' all.svg || fail "of three points one is left out"
   # The page lists specs as the terminal does, each tensor's best first.

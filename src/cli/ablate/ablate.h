@@ -144,6 +144,11 @@ size_t ablate_best(const ablate_result *r, size_t tensor);
 /** Find the specs that give a tensor the same values to the bit, and set same_as of its rows. x: the values of the tensor.
  *  What is compared is the first repeat; rows whose sums differ are not quantised again. */
 mx_status ablate_find_same(const ablate_result *r, size_t tensor, const float *x, int n_threads, mx_error *err);
+/** Do two specs give a tensor the very same values? Every tensor? */
+int ablate_same_values(const ablate_result *r, size_t tensor, size_t a, size_t b);
+int ablate_same_everywhere(const ablate_result *r, size_t a, size_t b);
+/** Of the specs that give every tensor the values of this one, the one that stands for all of them: of the fewest bits, else the first. */
+size_t ablate_shown_as(const ablate_result *r, size_t spec);
 /** "same values as NAME" in room, or "". */
 const char *ablate_same_text(char *room, size_t size, const ablate_result *r, const ablate_row *row);
 /** How many parts of a tensor have their errors in units. */

@@ -56,14 +56,6 @@ int chart_dash(size_t number) { return (int)(number / COLOURS % 3); }
 
 /* ---- Which specs, in which order ---- */
 
-/* Does a spec give every tensor the values of an earlier one? The first such, else the spec itself. */
-static size_t same_everywhere(const ablate_result *r, size_t spec) {
-  const size_t first = ablate_row_at(r, 0, spec)->same_as;
-  for (size_t t = 0; t < r->tensors->n; t++)
-    if (ablate_row_at(r, t, spec)->same_as != first) return spec;
-  return first ? first - 1 : spec;
-}
-
 typedef struct ranked {
   size_t spec;
   double bits, sqnr;
@@ -83,7 +75,7 @@ int chart_order_make(chart_order *o, const ablate_result *r) {
   *o = (chart_order){.spec = malloc(n * sizeof *o->spec)};
   for (size_t s = 0; s < n && all && o->spec; s++) {
     const ablate_summary a = r->summary[s];
-    if (same_everywhere(r, s) == s) all[o->n++] = (ranked){s, a.bits, a.mean_sqnr};
+    if (ablate_shown_as(r, s) == s) all[o->n++] = (ranked){s, a.bits, a.mean_sqnr};
   }
   if (all) qsort(all, o->n, sizeof *all, best_first);
   for (size_t i = 0; i < o->n; i++) o->spec[i] = all[i].spec;
@@ -96,8 +88,8 @@ void chart_order_free(chart_order *o) { free(o->spec); }
 
 void chart_name(char *room, size_t size, const ablate_result *r, size_t spec) {
   size_t used = (size_t)snprintf(room, size, "%s", r->specs->at[spec].label);
-  for (size_t s = spec + 1; s < r->specs->n && used < size; s++)
-    if (same_everywhere(r, s) == spec) used += (size_t)snprintf(room + used, size - used, " = %s", r->specs->at[s].label);
+  for (size_t s = 0; s < r->specs->n && used < size; s++)
+    if (s != spec && ablate_same_everywhere(r, s, spec)) used += (size_t)snprintf(room + used, size - used, " = %s", r->specs->at[s].label);
 }
 
 /* ---- SQNR against bits ---- */
@@ -231,6 +223,17 @@ static point *points_drawn(const ablate_result *r, const chart_order *order, siz
   return all;
 }
 
+int chart_far(unsigned char *far, const ablate_result *r, const chart_order *order) {
+  size_t n_all, n_tensors, from, to;
+  point *all = points_drawn(r, order, &n_all, &n_tensors, &from, &to);
+  if (!all) return 0;
+  memset(far, 0, order->n);
+  for (size_t i = 0; i < n_all; i++)
+    if (i < from || i >= to) far[all[i].number] = 1;
+  free(all);
+  return 1;
+}
+
 enum { POINT_PLOTS = 3 };
 
 void chart_sqnr_plots(FILE *f, const ablate_result *r, const chart_order *order) {
@@ -292,8 +295,21 @@ void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int w
 
 /* ---- One tensor in detail ---- */
 
-/* Does a spec before this one give the tensor the same values? Then it would be drawn over it. */
-static int is_repeated(const ablate_detail *d, size_t spec) { return ablate_row_at(d->result, d->tensor, spec)->same_as != 0; }
+int chart_is_ticked(const ablate_result *r, const chart_order *o, size_t number) {
+  return number < CHART_FEW_LINES || ablate_on_front_of_all(r, o->spec[number]);
+}
+
+size_t chart_drawn_as(const ablate_detail *d, size_t number) {
+  size_t first = number;
+  for (size_t i = 0; i < d->order.n; i++) {
+    if (!ablate_same_values(d->result, d->tensor, d->order.spec[i], d->order.spec[number])) continue;
+    if (chart_is_ticked(d->result, &d->order, i)) return i;
+    if (i < first) first = i;
+  }
+  return first;
+}
+
+int chart_is_drawn(const ablate_detail *d, size_t number) { return chart_drawn_as(d, number) == number; }
 
 size_t chart_rows(const ablate_detail *d) { return d->order.n < CHART_MOST_ROWS ? d->order.n : CHART_MOST_ROWS; }
 
@@ -354,7 +370,7 @@ void chart_octaves(FILE *f, const ablate_detail *d, size_t most) {
   size_t n = 0;
   for (size_t i = 0; i < d->order.n && n < most; i++) {
     const mx_detail *m = &d->detail[d->order.spec[i]];
-    if (is_repeated(d, d->order.spec[i])) continue;
+    if (!chart_is_drawn(d, i)) continue;
     n++;
     fprintf(f, "$d%zu << EOD\n", i);
     int any = 0;
@@ -377,7 +393,7 @@ void chart_octaves(FILE *f, const ablate_detail *d, size_t most) {
   if (all) fprintf(f, "set xrange [%d:%d]\n", LEAST_OCTAVE - 1, top + 1);
   fputs("plot ", f);
   for (size_t i = 0, k = 0; i < d->order.n && k < most; i++) {
-    if (is_repeated(d, d->order.spec[i])) continue;
+    if (!chart_is_drawn(d, i)) continue;
     fprintf(f, "%s$d%zu using 1:2 with linespoints pt 7 ps 0.5 lw 2 dt %d lc rgb '%s' title ", k++ ? ", " : "", i, chart_dash(i) + 1,
             chart_colour(i));
     chart_string(f, d->result->specs->at[d->order.spec[i]].label);
@@ -385,14 +401,16 @@ void chart_octaves(FILE *f, const ablate_detail *d, size_t most) {
   putc('\n', f);
 }
 
-int chart_is_drawn(const ablate_detail *d, size_t number) { return !is_repeated(d, d->order.spec[number]); }
-
 void chart_map(FILE *f, const ablate_detail *d, size_t number) {
   const size_t spec = d->order.spec[number];
   const mx_detail *m = &d->detail[spec];
   const ablate_tensor *t = &d->result->tensors->at[d->tensor];
   char title[600];
-  const int used = snprintf(title, sizeof title, "%zu  %.80s", number + 1, d->result->specs->at[spec].label);
+  int used = snprintf(title, sizeof title, "%zu", number + 1);
+  for (size_t i = 0, n = 0; i < d->order.n && n < 4; i++)
+    if (i != number && ablate_same_values(d->result, d->tensor, d->order.spec[i], spec))
+      used += sprintf(title + used, n++ < 3 ? " = %zu" : " = ...", i + 1);
+  used += snprintf(title + used, sizeof title - (size_t)used, "  %.80s", d->result->specs->at[spec].label);
   if (used < (int)sizeof title && d->worst[spec].share * (double)t->cols > 4)
     snprintf(title + used, sizeof title - (size_t)used, "\ncolumn %zu has %.2g %% of the error", d->worst[spec].column,
              100 * d->worst[spec].share);

@@ -46,7 +46,11 @@ int chart_dash(size_t number);
 enum { CHART_MOST_ROWS = 48, CHART_FEW_LINES = 6 };
 /** Rows of chart_scales(). */
 size_t chart_rows(const ablate_detail *d);
-/** Has number + 1 a line and a map of its own? Not if another gives this tensor the same values. */
+/** Is number + 1 one of the best few, or on the front? A page ticks these at first, since lines of more cover each other. */
+int chart_is_ticked(const ablate_result *r, const chart_order *o, size_t number);
+/** Whose line and map are those of number + 1? Of specs that give this tensor the same values the first that is ticked, else the first, stands for all. */
+size_t chart_drawn_as(const ablate_detail *d, size_t number);
+/** Has number + 1 a line and a map of its own? */
 int chart_is_drawn(const ablate_detail *d, size_t number);
 
 /* Each writes one plot; what is set before (terminal, size, key) is the caller's. */
@@ -54,6 +58,9 @@ void chart_sqnr(FILE *f, const ablate_result *r, const chart_order *order, int w
 /* For the script of a page, which lets points come and go: "[NUMBER,PLOT,PLOTS]," for each point that chart_sqnr() draws without a key. PLOT is the first of
  * its PLOTS, counted from 1; the last of four is the circle of a point on the front. Plot 1 is the front itself, in steps. */
 void chart_sqnr_plots(FILE *f, const ablate_result *r, const chart_order *order);
+/** Sets far[i] if chart_sqnr() leaves out the point of number i + 1, of far more or fewer bits than the others, and clears the others. far: [order->n].
+ *  Returns 0 if memory runs out. */
+int chart_far(unsigned char *far, const ablate_result *r, const chart_order *order);
 void chart_scales(FILE *f, const ablate_detail *d);
 /** The best specs, as many as `most`. */
 void chart_octaves(FILE *f, const ablate_detail *d, size_t most);

@@ -36,9 +36,14 @@ static void script_of(FILE *f, const ablate_result *r, const ablate_detail *d) {
   }
 }
 
-/* The key of all charts, with boxes: who reads chooses which specs are drawn. Lines of more than a few cover each other, so that the best few and the
- * front are drawn at first; without a script all are. */
-static void chooser(FILE *f, const ablate_detail *d) {
+/* The key of all charts, with boxes: who reads chooses which specs are drawn; without a script all are. It says what is not in a chart under its own
+ * number. */
+static int chooser(FILE *f, const ablate_detail *d) {
+  unsigned char *far = malloc(d->order.n + 1);
+  if (!far || !chart_far(far, d->result, &d->order)) {
+    free(far);
+    return 0;
+  }
   fputs("<fieldset><legend>Specs, the best first; drawn are those with a tick: <button type=button data-all=1>all</button> <button type=button "
         "data-all=0>none</button></legend>\n",
         f);
@@ -47,27 +52,34 @@ static void chooser(FILE *f, const ablate_detail *d) {
     char name[600];
     chart_name(name, sizeof name, d->result, d->order.spec[i]);
     fprintf(f, "<label><input type=checkbox data-spec=%zu%s><i style=\"border-top:3px %s %s\"></i>%zu&ensp;", i,
-            i < CHART_FEW_LINES || ablate_on_front_of_all(d->result, d->order.spec[i]) ? " checked" : "", dashes[chart_dash(i)],
-            chart_colour(i), i + 1);
+            chart_is_ticked(d->result, &d->order, i) ? " checked" : "", dashes[chart_dash(i)], chart_colour(i), i + 1);
     page_text(f, name);
     const double sqnr = d->result->summary[d->order.spec[i]].mean_sqnr;
     if (isfinite(sqnr)) fprintf(f, ", %.2f dB", sqnr);
+    if (far[i]) fprintf(f, " at %.2f bits, outside the picture", d->result->summary[d->order.spec[i]].bits);
+    if (!chart_is_drawn(d, i)) fprintf(f, "; in detail the same values as %zu", chart_drawn_as(d, i) + 1);
     fputs("</label>\n", f);
   }
   fputs("</fieldset>\n", f);
+  free(far);
+  return 1;
 }
 
-/* Line i of the octaves is the element octaves_plot_<its place among the lines>. The steps of the front lead through the circles that are left. */
+/* Line i of the octaves is the element octaves_plot_<its place among the lines>; it and its map are there as long as any of the specs that they are of is
+ * ticked. The steps of the front lead through the circles that are left. */
 static void chooser_script(FILE *f, const ablate_detail *d) {
   fputs("<script>\nconst line=[", f);
   for (size_t i = 0, k = 0; i < d->order.n; i++) fprintf(f, "%s%zu", i ? "," : "", chart_is_drawn(d, i) ? ++k : 0);
+  fputs("],as=[", f);
+  for (size_t i = 0; i < d->order.n; i++) fprintf(f, "%s%zu", i ? "," : "", chart_drawn_as(d, i));
   fputs("],point=[", f);
   chart_sqnr_plots(f, d->result, &d->order);
   fputs(
       "],boxes=[...document.querySelectorAll('input[data-spec]')];\n"
-      "function show(){for(const b of boxes){const i=+b.dataset.spec;\n"
+      "function show(){const on=new Set(boxes.filter(b=>b.checked).map(b=>as[+b.dataset.spec]));for(const b of boxes){const "
+      "i=+b.dataset.spec;\n"
       " for(const e of "
-      "[document.getElementById('octaves_plot_'+line[i]),document.getElementById('map'+i)])if(e)e.style.display=b.checked?'':'none'}\n"
+      "[document.getElementById('octaves_plot_'+line[i]),document.getElementById('map'+i)])if(e)e.style.display=on.has(i)?'':'none'}\n"
       " const at=[];for(const [i,from,n] of point)for(let k=0;k<n;k++){const e=document.getElementById('sqnr_plot_'+(from+k));if(!e)continue;\n"
       "  e.style.display=boxes[i].checked?'':'none';const u=k==3&&boxes[i].checked&&e.querySelector('use');\n"
       "  if(u)at.push(u.getAttribute('transform').match(/translate\\(([\\d.]+), ?([\\d.]+)/).slice(1).map(Number))}\n"
@@ -111,8 +123,7 @@ static int body(FILE *f, const ablate_result *r, const ablate_detail *d, char *s
   const char *sqnr = page_svg(&svg);
   if (!sqnr) return 0;
   fprintf(f, "<div class=one>%s</div>\n", sqnr);
-  chooser(f, d);
-  if (!details(f, d, svg)) return 0;
+  if (!chooser(f, d) || !details(f, d, svg)) return 0;
   fputs("<h2>Every tensor</h2>\n", f);
   out *o = ablate_document(r, 0);
   out_html(o, f);

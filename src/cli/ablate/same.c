@@ -38,6 +38,31 @@ mx_status ablate_find_same(const ablate_result *r, size_t tensor, const float *x
   return status;
 }
 
+/* The first spec that gives a tensor these values. */
+static size_t first_same(const ablate_result *r, size_t tensor, size_t spec) {
+  const size_t same_as = ablate_row_at(r, tensor, spec)->same_as;
+  return same_as ? same_as - 1 : spec;
+}
+
+int ablate_same_values(const ablate_result *r, size_t tensor, size_t a, size_t b) {
+  return first_same(r, tensor, a) == first_same(r, tensor, b);
+}
+
+int ablate_same_everywhere(const ablate_result *r, size_t a, size_t b) {
+  for (size_t t = 0; t < r->tensors->n; t++)
+    if (!ablate_same_values(r, t, a, b)) return 0;
+  return 1;
+}
+
+size_t ablate_shown_as(const ablate_result *r, size_t spec) {
+  size_t shown = spec;
+  for (size_t s = 0; s < r->specs->n; s++) {
+    const double more = r->summary[s].bits - r->summary[shown].bits;
+    if ((more < 0 || (more == 0 && s < shown)) && ablate_same_everywhere(r, s, spec)) shown = s;
+  }
+  return shown;
+}
+
 const char *ablate_same_text(char *room, size_t size, const ablate_result *r, const ablate_row *row) {
   *room = 0;
   if (row->same_as) snprintf(room, size, "same values as %s", r->specs->at[row->same_as - 1].label);
