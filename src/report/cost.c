@@ -65,7 +65,7 @@ static double gradient_overhead(const json_t *train) {
                                                  : 0);
 }
 
-static void count(mx_report_arm *told, const json_t *config) {
+void mxi_cost_count(mx_report_arm *told, const json_t *config) {
   const json_t *resolved = json_object_get(config, "resolved"), *train = json_object_get(resolved, "train");
   mx_spec specs[OPERANDS];
   int on[OPERANDS], rotated = 0, random = 0, scaled = 0;
@@ -98,13 +98,4 @@ static void count(mx_report_arm *told, const json_t *config) {
                                    [MX_TECHNIQUE_LOSS_SCALING] = scaling};
   told->techniques = 0;
   for (int k = 0; k < MX_TECHNIQUES; k++) told->techniques |= (unsigned)uses[k] << k;
-}
-
-mx_status mxi_cost_read(mx_report_arm *told, const char *path, mx_error *err) {
-  json_error_t why;
-  json_t *config = json_load_file(path, 0, &why);
-  if (!config) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
-  count(told, config);
-  json_decref(config);
-  return MX_OK;
 }

@@ -2,6 +2,7 @@
  *
  * paired.c    statistics of paired runs
  * results.c   results.jsonl and the runs' metrics, as arms and seeds
+ * unlike.c    whether an arm and its reference differ in more than the number format
  * cost.c      what an arm's configuration costs: techniques, bits, products, overhead
  * effects.c   main effects and interactions of the knobs of a grid
  * claims.c    what the sweep's file claims, held against the arms
@@ -10,6 +11,8 @@
  * report.c    each arm against its reference */
 #ifndef REPORT_INTERNAL_H
 #define REPORT_INTERNAL_H
+
+#include <jansson.h>
 
 #include "mxgold/report.h"
 
@@ -33,6 +36,7 @@ typedef struct mxi_arm {
   size_t reference; /* its index; SIZE_MAX: none */
   mxi_knob *knobs;  /* in the sweep's order */
   size_t n_knobs;
+  json_t *config; /* of its first finished run; NULL if there is none */
 } mxi_arm;
 
 struct mx_report {
@@ -54,7 +58,10 @@ mx_status mxi_results_read(mx_report *r, const char *dir, mx_error *err);
 /** The run with this seed; NULL if the arm has none. */
 const mxi_run *mxi_run_of(const mxi_arm *a, uint64_t seed);
 /** Techniques and cost of the resolved configuration in a run's config.json. */
-mx_status mxi_cost_read(mx_report_arm *told, const char *path, mx_error *err);
+void mxi_cost_count(mx_report_arm *told, const json_t *config);
+/** The first key, "section.key", that an arm and its reference have unlike although it is not of the number format: data, model, batch, optimiser; "" if there
+ * is none, or no finished run of one of them. */
+void mxi_unlike(char *out, size_t size, const mx_report *r, const mxi_arm *a);
 
 /* After the arms are compared. */
 mx_status mxi_effects(mx_report *r);

@@ -126,6 +126,7 @@ void mx_report_free(mx_report *r) {
   for (size_t i = 0; i < r->n_arms; i++) {
     for (size_t k = 0; k < r->arms[i].n_runs; k++) free(r->arms[i].runs[k].smooth);
     free(r->arms[i].runs);
+    json_decref(r->arms[i].config);
     for (size_t k = 0; k < r->arms[i].n_knobs; k++) free(r->arms[i].knobs[k].axis), free(r->arms[i].knobs[k].level);
     free(r->arms[i].knobs);
     free((char *)r->arms[i].told.name);

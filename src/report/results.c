@@ -118,7 +118,10 @@ static mx_status add_run(mxi_arm *a, const json_t *line, const char *dir, mx_err
   const mx_status status = read_losses(run, path, err);
   if (status || a->told.finished > 1) return status;
   snprintf(path, sizeof path, "%s/runs/%s/config.json", dir, id);
-  return mxi_cost_read(&a->told, path, err);
+  json_error_t why;
+  if (!(a->config = json_load_file(path, 0, &why))) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
+  mxi_cost_count(&a->told, a->config);
+  return MX_OK;
 }
 
 static mx_status take_line(mx_report *r, const char *text, size_t n, const char *dir, const char *path, size_t at, mx_error *err) {

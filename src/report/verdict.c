@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/internal.h"
 
@@ -24,6 +25,20 @@ static void say_arm(verdict *v, const mx_report_arm *a) {
     say(v, "%s (%+.4f)", a->name, b->mean);
   else
     say(v, "%s (%+.4f, %.4f to %.4f)", a->name, b->mean, b->low, b->high);
+}
+
+static void say_unlike(verdict *v, const mx_report *r) {
+  size_t n = 0;
+  char key[96], first[96];
+  const char *name = NULL;
+  for (size_t i = 0; i < r->n_arms; i++) {
+    mxi_unlike(key, sizeof key, r, &r->arms[i]);
+    if (!*key) continue;
+    if (!n++) memcpy(first, key, sizeof first), name = r->arms[i].told.name;
+  }
+  if (n)
+    say(v, " Beware: %zu arm%s %s more than the number format beside the reference, as %s does in %s; such keys belong in the grid.", n,
+        n == 1 ? "" : "s", n == 1 ? "changes" : "change", name, first);
 }
 
 static void say_claims(verdict *v, const mx_report *r) {
@@ -85,6 +100,7 @@ size_t mx_report_verdict(char *out, size_t size, const mx_report *r) {
   if (most > least) say(&v, " to %.4f", most);
   if (!isnan(least)) say(&v, " (standard deviation).");
   if (lost) say(&v, " %zu arm%s runs that diverged or failed.", lost, lost == 1 ? " has" : "s have");
+  say_unlike(&v, r);
   say_claims(&v, r);
   return v.n;
 }

@@ -89,6 +89,20 @@ said = json.load(open(sys.argv[1]))["verdict"]
 assert "2 arms have one pair of runs and so no interval" in said and "; 0 cannot be told" in said and " 1 has no finished run." in said and "nan" not in said, said
 assert len(re.findall(r"\([+-][0-9.]+\)", said)) == 2, said
 P
+# An arm that changes the data or the rate is compared with another reference than it needs, which is said; a grid gives it its own, and nothing is said.
+cat >"$scratch/unlike.json" <<'J'
+{"config": "base.json", "seeds": 2,
+ "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}}, {"name": "rate", "set": {"quant.recipe": "recipe-ocp", "optimizer.lr": 0.01}},
+          {"name": "rows", "set": {"data.rows": 256}}]}
+J
+sed 's/}}, {"name": "rate".*/}}],/; s/^ *{"name": "rows".*/ "grid": {"optimizer.lr": [0.01, 0.05]}}/' "$scratch/unlike.json" >"$scratch/alike.json"
+accepts "$mxgold" sweep "$scratch/unlike.json" -o "$scratch/unlike"
+accepts "$mxgold" report "$scratch/unlike"
+grep -q "^verdict .* Beware: 2 arms change more than the number format beside the reference, as rate does in optimizer.lr; " "$scratch/stdout" ||
+  fail "arms that change the rate and the data: $(head -1 "$scratch/stdout")"
+accepts "$mxgold" sweep "$scratch/alike.json" -o "$scratch/alike"
+accepts "$mxgold" report "$scratch/alike" --json
+grep -q '"verdict": "Of 2 arms' "$scratch/stdout" && ! grep -q Beware "$scratch/stdout" || fail "a grid of rates: $(head -3 "$scratch/stdout")"
 # A last line of metrics that a kill cut off is as if it were not there; a line that is wrong and whole is said.
 id=$(python3 -c 'import json,sys; print([r["id"] for r in map(json.loads, open(sys.argv[1])) if r["arm"] == "ocp" and r["seed"] == 2][0])' "$scratch/s/results.jsonl")
 metrics=$scratch/s/runs/$id/metrics.jsonl
