@@ -8,6 +8,7 @@ def test_kernel(x):
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,27 @@ def _edges(spec: Spec) -> list[float]:
     return values
 
 
+@lru_cache(maxsize=256)
+def _suite(spec: Spec, shape: tuple[int, int], seed: int) -> Any:
+    x, cols = _core.generate("ties", spec, *shape, seed)
+    return x[0, :, :cols]
+
+
+@st.composite
+def _ties(draw: st.DrawFn, spec: Spec, shapes: st.SearchStrategy[tuple[int, int]]) -> Any:
+    """A tensor of the suite of ties: edges drawn one by one also set the scales of their block and tensor, under which few of them are ties."""
+    shape, seed = draw(shapes), draw(st.integers(0, 3))
+    return _suite(spec, shape, seed).copy() if all(shape) else np.zeros(shape, np.float32)
+
+
 def tensors(preset: str | None = None, *, spec: Any = None, set: Any = None, rows: tuple[int, int] = (0, 4), cols: tuple[int, int] = (0, 80),
             finite: bool = False) -> st.SearchStrategy[Any]:  # fmt: skip
-    """float32 [rows][cols]: any numbers, and those on which rules differ, which shrink to few.
+    """float32 [rows][cols]: any numbers, those on which rules differ, and whole tensors of ties; they shrink to few.
 
     preset, spec, set: what the edges are made for, as quantize(). rows, cols: least and most. finite: neither NaN nor Inf.
     """
-    edges = [v for v in _edges(make(preset, spec, set, None)) if not finite or np.isfinite(v)]
+    what = make(preset, spec, set, None)
+    edges = [v for v in _edges(what) if not finite or np.isfinite(v)]
     elements = st.one_of(st.sampled_from(edges), st.floats(width=32, allow_nan=not finite, allow_infinity=not finite))
     shapes = st.tuples(st.integers(*rows), st.integers(*cols))
-    return hnp.arrays(np.float32, shapes, elements=elements)
+    return st.one_of(hnp.arrays(np.float32, shapes, elements=elements), _ties(what, shapes))

@@ -24,6 +24,21 @@ def test_tensors(x):
     assert mxgold.quantize(np.asfortranarray(x), "te-nvfp4", threads=3) == q
 
 
+@pytest.mark.parametrize("preset", ["te-nvfp4", "ocp-mxfp4", "te-nvfp4-2d"])
+def test_ties_tell(preset):
+    """Fifty tensors tell a kernel that rounds ties away from zero."""
+    told = []
+
+    @settings(QUIET, max_examples=50, derandomize=True)
+    @given(strategies.tensors(preset, finite=True))
+    def draw(x):
+        assert np.isfinite(x).all() and x.shape[0] <= 4 and x.shape[1] <= 80
+        told.append(not np.array_equal(mxgold.quantize(x, preset).codes, mxgold.quantize(x, preset, set={"elem.round": "rna"}).codes))
+
+    draw()
+    assert any(told)
+
+
 @QUIET
 @given(strategies.specs(), strategies.tensors("ocp-mxfp4", finite=True))
 def test_specs(spec, x):
