@@ -11,8 +11,9 @@ from typing import Any
 from . import _core, _program
 from ._arguments import integer, text
 from ._arguments import path as file_name
-from ._errors import DtypeError, Error
-from ._verify import input_tensor
+from ._errors import DtypeError, Error, ProgramError, key_error
+from ._spec import Spec
+from ._verify import Tensor, input_tensor
 
 
 class Ablation:
@@ -94,38 +95,69 @@ class Ablation:
         return ablation_html(self)
 
 
-def ablate(tensors: Any, presets: Sequence[str], *, set: Any = None, seed: int | None = None, repeats: int | None = None, threads: int = 0) -> Ablation:
+def _preset(value: Any) -> str:
+    """A preset's name; a Spec that is a preset stands for it, since the program takes keys for all presets alone."""
+    if not isinstance(value, Spec):
+        return text(value, "presets")
+    name, rest = value.shortest(value._like)
+    if name and not rest:
+        return name
+    raise key_error("presets", f"{value!r}, expected presets without keys of their own: set= changes keys of all")
+
+
+def _tensor(name: Any, array: Any, alone: bool) -> Tensor:
+    name = text(name, "tensors")
+    try:
+        return input_tensor(array, name, "tensors" if alone else f"tensors: {name!r}")
+    except DtypeError as error:
+        error.argument = "tensors"
+        raise
+
+
+def _of_arguments(error: ProgramError) -> Error:
+    """The program's error of a preset or a key, said of the caller's arguments."""
+    said = str(error)
+    if said.startswith("--set: "):
+        return key_error("set", said.removeprefix("--set: "))
+    return key_error("presets", said) if said.startswith("preset '") else error
+
+
+def ablate(tensors: Any, presets: Sequence[str | Spec], *, set: Any = None, seed: int | None = None, repeats: int | None = None, threads: int = 0) -> Ablation:
     """What does each preset do to each tensor? Error, bits, saturation, underflow, and how far each is behind the best, with its interval.
 
-    tensors: a mapping of names to arrays (mxgold.torch.observe() gives one), or one array, float32, float16 or bfloat16 [..., K]. presets: names.
-    set: keys with values, {"elem.round": "rne,sr"}: every combination is measured. seed, repeats: of random specs. threads: no figure depends on it.
-    Returns an Ablation. Raises DtypeError, ProgramError (an unknown preset, with the nearest).
+    tensors: a mapping of names to arrays (mxgold.torch.observe() gives one), or one array, float32, float16 or bfloat16 [..., K].
+    presets: names, or a Spec that is one. set: keys with values, {"elem.round": "rne,sr"}: every combination is measured.
+    seed, repeats: of random specs. threads: no figure depends on it.
+    Returns an Ablation. Raises DtypeError, SpecError (an unknown preset, key or value, with the nearest).
 
     >>> import numpy as np, mxgold
     >>> x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     >>> [row["spec"] for row in mxgold.ablate(x, ["ocp-mxfp4", "nvfp4"])]
     ['nvfp4', 'ocp-mxfp4']
     """
-    if isinstance(presets, str):
+    if isinstance(presets, (str, Spec)):
         presets = [presets]
     if not isinstance(presets, (list, tuple)):
         raise TypeError(f"presets: expected names, not {type(presets).__name__}")
-    presets = [text(name, "presets") for name in presets]
+    names = [_preset(preset) for preset in presets]
     if set is not None and not isinstance(set, Mapping):
         raise TypeError(f"set: expected a mapping of keys to values, not {type(set).__name__}")
-    if not presets:
+    if not names:
         raise Error("ablate: no presets, expected names of mxgold.presets()")
     named = tensors if isinstance(tensors, Mapping) else {"tensor": tensors}
     if not named:
         raise DtypeError("tensors: none, expected at least one array")
     with tempfile.TemporaryDirectory(prefix="mxgold-") as folder:
         path = os.path.join(folder, "tensors.safetensors")
-        _core.write_file(path, [input_tensor(array, text(name, "tensors")) for name, array in named.items()], {})
-        words = ["ablate", path, "--presets", ",".join(presets), "--threads", str(integer(threads, "threads", 0, 1 << 20))]
+        _core.write_file(path, [_tensor(name, array, named is not tensors) for name, array in named.items()], {})
+        words = ["ablate", path, "--presets", ",".join(names), "--threads", str(integer(threads, "threads", 0, 1 << 20))]
         for key, values in (set or {}).items():
             if not isinstance(values, (str, list, tuple)):
                 raise TypeError(f"set: {key}: expected text or a list of values, not {type(values).__name__}")
             words += ["--set", text(f"{key}={values if isinstance(values, str) else ','.join(map(str, values))}", "set")]
         words += ["--seed", str(integer(seed, "seed"))] if seed is not None else []
         words += ["--repeats", str(integer(repeats, "repeats", 1))] if repeats is not None else []
-        return Ablation(_program.run_json(words)[1])
+        try:
+            return Ablation(_program.run_json(words)[1])
+        except ProgramError as error:
+            raise _of_arguments(error) from None

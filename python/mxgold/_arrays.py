@@ -1,7 +1,7 @@
 """Converts arrays of other libraries that the C module cannot read by itself, and results to the library that the caller asks for.
 
-The C module takes the buffer protocol and DLPack. adapt() is asked for the rest: NumPy arrays of ml_dtypes' types, tensors that need a gradient, are negated or lie on a
-device, JAX's bfloat16, objects that have an __array_interface__ alone.
+The C module takes the buffer protocol and DLPack. adapt() is asked for the rest: NumPy arrays of ml_dtypes' types, tensors that need a gradient, are negated
+or lie on a device, JAX's bfloat16, objects that have an __array_interface__ alone.
 """
 
 from __future__ import annotations

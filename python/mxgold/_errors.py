@@ -88,6 +88,13 @@ def _index(text: str) -> tuple[int, ...] | None:
     return (int(flat[1]),) if flat else None
 
 
+def key_error(argument: str, text: str) -> SpecError:
+    """A preset, key or value that the program does not know, said of an argument."""
+    error = SpecError(f"{argument}: {text}")
+    error.argument, error.nearest = argument, _nearest(text)
+    return error
+
+
 def make(kind: int, argument: str | None, text: str) -> Exception:
     """The exception of a status of the C library, with its message."""
     said = f"{argument}: {text}" if argument else text

@@ -76,11 +76,13 @@ def _scale_tensor(value: Any) -> Tensor:
     return "tensor_scale", "f32", array.astype(np.float32).reshape(1)
 
 
-def input_tensor(value: Any, name: str = "input") -> Tensor:
+def input_tensor(value: Any, name: str = "input", argument: str = "x") -> Tensor:
     """An input of a kernel as a tensor of a file."""
-    array, dtype = to_numpy(value, "x")
+    array, dtype = to_numpy(value, argument)
     if dtype not in ("float32", "float16", "bfloat16"):
-        raise DtypeError(f"x: dtype {dtype}, expected float32, float16 or bfloat16")
+        error = DtypeError(f"{argument}: dtype {dtype}, expected float32, float16 or bfloat16")
+        error.argument = argument
+        raise error
     return name, dtype_name(dtype), array
 
 

@@ -70,6 +70,15 @@ def test_micro_scales_count(x, tmp_path):
     assert mxgold.identify(x, q.codes, q.scales, micro=q.micro, quick=True).exact
 
 
+def test_where_scales_alone_differ(x):
+    q = mxgold.quantize(x, "ocp-mxfp4")
+    for wrong, place in ((np.ones_like(q.scales), "row 0, block column 0"), (np.zeros_like(q.scales), "row 17, block column 3")):
+        if not wrong.any():
+            wrong[17, 3] = wrong[40, 1] = 1
+        lines = message(lambda wrong=wrong: testing.assert_matches(x, q.codes, q.scales + wrong, "ocp-mxfp4", seconds=0.2)).splitlines()
+        assert lines[1].startswith(f"only scales differ, first at {place}: no code does")
+
+
 def test_explain_holds_micro_scales(x):
     assert testing.explain(lambda x: mxgold.quantize(x, "hif4"), "hif4").ok
 

@@ -188,8 +188,20 @@ def test_ablate(x, tmp_path):
     lines = (tmp_path / "t.csv").read_text().splitlines()
     assert len(lines) == 5 and lines[0].startswith("tensor,spec,bits") and "<table>" in table._repr_html_()
     assert len(mxgold.ablate(x, "ocp-mxfp4", set={"elem.round": ["rne", "rtz"]})) == 2
-    with pytest.raises(mxgold.ProgramError, match="nearest"):
-        mxgold.ablate(x, ["te-nvpf4"])
+    assert [s["spec"] for s in mxgold.ablate(x, mxgold.Spec("te-nvfp4")).specs] == ["te-nvfp4"]
+    wrong = [
+        (dict(presets=["te-nvpf4"]), "presets", "te-nvfp4"),
+        (dict(presets=["ocp-mxfp4"], set={"elem.rond": "rne"}), "set", "elem.round"),
+        (dict(presets=["ocp-mxfp4"], set={"elem.round": "rn"}), "set", "rne"),
+        (dict(presets=[mxgold.Spec("te-nvfp4", elem_round="sr")]), "presets", None),
+    ]
+    for how, argument, nearest in wrong:
+        with pytest.raises(mxgold.SpecError, match=f"^{argument}: ") as e:
+            mxgold.ablate(x, **how)
+        assert e.value.argument == argument and (nearest in e.value.nearest if nearest else not e.value.nearest)
+    with pytest.raises(mxgold.DtypeError, match=r"^tensors: 'bad': dtype float64") as f:
+        mxgold.ablate({"good": x, "bad": x.astype(np.float64)}, "ocp-mxfp4")
+    assert f.value.argument == "tensors"
     with pytest.raises(mxgold.DtypeError):
         mxgold.ablate({}, ["ocp-mxfp4"])
 

@@ -205,7 +205,13 @@ def _allowed(allowed: Deviations, x: Any, given: tuple[Any, Any, Any], micro: An
     return bug is not None and bug["name"] in allowed.names and not any(bug["left"].values()) and bug["preset"] in (want.preset, want.spec._like)
 
 
-def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
+def _first_scale(want: Quantized, kernel: Quantized | None) -> str:
+    """Where the first scale lies that differs; "" where it is not known, in layouts and packings of another kind."""
+    wrong = [] if kernel is None else np.argwhere(want.scales != kernel.scales).tolist()
+    return f", first at row {wrong[0][0]}, block column {wrong[0][1]}" if wrong else ""
+
+
+def _lines(want: Quantized, found: Diff, verdict: str, kernel: Quantized | None) -> tuple[str, str, str]:
     scale = ", and the tensor scale" if found.tensor_scales_differ else ""
     first = f"{found.codes_differ} of {found.n_codes} codes and {found.scales_differ} of {found.n_scales} scales differ from {want.spec}{scale}"
     pattern = "; ".join(found.patterns)
@@ -218,7 +224,7 @@ def _lines(want: Quantized, found: Diff, verdict: str) -> tuple[str, str, str]:
     elif found.scales_differ and want.micro is not None:
         where = "only scales or micro-scales differ: no code does"
     elif found.scales_differ:
-        where = "only scales differ: no code does"
+        where = f"only scales differ{_first_scale(want, kernel)}: no code does"
     else:
         where = "only the tensor scale differs"
     return first, where + (f"; {pattern}" if pattern else ""), verdict
@@ -309,6 +315,7 @@ def _alone(want: Quantized) -> Spec:
 def _failure(x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, found: Diff, verdict: str, nan_bits: bool, equal_zeros: bool) -> AssertionError:
     codes, scales, tensor_scale = given
     kernel = _kernel(want, codes, scales, tensor_scale, micro)
+    whole = kernel
     cut = _cut(x, want, kernel)
     name, dtype, array = input_tensor(x)
     if cut is not None:
@@ -331,4 +338,4 @@ def _failure(x: Any, given: tuple[Any, Any, Any], micro: Any, want: Quantized, f
         example = _save.shown(arguments)
     except (ShapeError, ProgramError) as error:
         example = str(error)
-    return _save.fail(_lines(want, found, verdict), example, where, arguments, said)
+    return _save.fail(_lines(want, found, verdict, whole), example, where, arguments, said)
