@@ -351,7 +351,7 @@ double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, 
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code) {
   fault_block own;
   b = at_element(&own, b, r, row, col);
-  return stored(r, b, f, mxi_fault_quotient(r, b, row, col), code);
+  return stored(r, b, f, divided(r, b, clamped(r, row, col)), code);
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {

@@ -554,9 +554,9 @@ mx_status mx_quantize_faulty(mx_tensor *out, const float *src, size_t rows, size
       want.scale_cols != out->scale_cols)
     return mx_fail(err, MX_ERR_SHAPE, "out was allocated for another shape or spec");
   for (size_t i = 0; i < n; i++) {
-    const mx_fault other = faults[!i];
-    if (mxi_fault_is_down(&faults[i]) && n > 1 && mxi_fault_is_down(&other)) return mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down, twice");
-    if (mxi_fault_is_down(&faults[i])) return quantize_down(out, src, rows, cols, ld, spec, &faults[i], &other, n - 1, err);
+    const mx_fault *other = &faults[n > 1 ? !i : 0]; /* of one fault there is no other, and n - 1 says so */
+    if (n > 1 && mxi_fault_is_down(&faults[i]) && mxi_fault_is_down(other)) return mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down, twice");
+    if (mxi_fault_is_down(&faults[i])) return quantize_down(out, src, rows, cols, ld, spec, &faults[i], other, n - 1, err);
   }
   fault_run r;
   status = mxi_fault_open(&r, spec, src, rows, cols, ld, faults, n, err);
