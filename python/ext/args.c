@@ -9,6 +9,15 @@ static int place_of(PyObject *keyword, const char *const *names) {
   return -1;
 }
 
+static void unknown(const char *function, PyObject *keyword, const char *const *names) {
+  char near[160];
+  Py_ssize_t size;
+  const char *text = PyUnicode_AsUTF8AndSize(keyword, &size);
+  if (!text) PyErr_Clear(); /* a half of a surrogate pair */
+  mx_nearest(near, sizeof near, text ? text : "", mx_name_in_array, names);
+  PyErr_Format(PyExc_TypeError, "%s() has no argument '%U', nearest: %s", function, keyword, near);
+}
+
 int mxp_arguments(PyObject **out, const char *function, const char *const *names, Py_ssize_t positional, PyObject *const *args, Py_ssize_t n,
                   PyObject *keywords) {
   const Py_ssize_t n_keywords = keywords ? PyTuple_Size(keywords) : 0;
@@ -23,7 +32,7 @@ int mxp_arguments(PyObject **out, const char *function, const char *const *names
     PyObject *keyword = PyTuple_GetItem(keywords, i);
     const int at = place_of(keyword, names);
     if (at < 0) {
-      PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", function, keyword);
+      unknown(function, keyword, names);
       return -1;
     }
     if (out[at]) {

@@ -121,11 +121,12 @@ class Quantized:
         """Values in the shape of the input: code * scale * tensor scale, as the spec's deq.arith says.
 
         dtype: "float32", or "bfloat16" (ml_dtypes' where it is installed, else its bits as uint16). A rotation is not undone: mxgold.hadamard().
+        like: as quantize(); without it the values come as the codes are held, tensors after quantize(..., like="torch").
         """
         values = _core.dequantize(self, dtype, threads)
         if dtype == "bfloat16":
             values = bfloat16(values)
-        return values if like is None else as_like(values, like)
+        return as_like(values, self.codes if like is None else like)
 
     def unpack(self) -> Any:
         """Codes one a byte, uint8 [rows][cols], without padding; the floats' bits, uint32, under elem=none and elem=bf16."""
@@ -137,7 +138,7 @@ class Quantized:
 
     def save(self, path: str | os.PathLike[str], *, dequantized: bool = False, layout: str = "row", pad: int = 0) -> None:
         """Write a .safetensors file, byte for byte what `mxgold quantize` writes; whole, or not at all."""
-        values = np.ascontiguousarray(self.dequantize()) if flag(dequantized, "dequantized") else None
+        values = np.ascontiguousarray(self.dequantize(like="numpy")) if flag(dequantized, "dequantized") else None
         label = self.spec._label() if isinstance(self.spec, Spec) else ""  # one that somebody changed is refused by the next line
         _core.write_quantized(file_name(path), self, label, values, layout, pad)
 
@@ -225,7 +226,7 @@ def dequantize(
     """Values of a quantised array, in the shape of what was quantised.
 
     q: a Quantized; or codes, with scales=, preset= (or spec=, set=), tensor_scale= and, for packed codes, shape=, as Quantized.of() takes them.
-    dtype: "float32" or "bfloat16". threads: no bit depends on it. like: as quantize().
+    dtype: "float32" or "bfloat16". threads: no bit depends on it. like: as Quantized.dequantize().
     Raises ShapeError where sizes do not fit, DtypeError, SpecError.
 
     >>> import numpy as np, mxgold

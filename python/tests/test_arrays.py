@@ -100,7 +100,8 @@ def test_torch(x):
         assert np.array_equal(a.codes, b.codes) and np.array_equal(a.scales, b.scales)
     q = mxgold.quantize(tensor, "te-nvfp4", like=tensor)
     assert isinstance(q.codes, torch.Tensor) and q.codes.dtype == torch.uint8 and np.array_equal(q.codes.numpy(), want.codes)
-    assert np.array_equal(q.dequantize(), want.dequantize())
+    assert isinstance(q.dequantize(), torch.Tensor) and isinstance(mxgold.dequantize(q), torch.Tensor)
+    assert np.array_equal(q.dequantize(), want.dequantize()) and isinstance(q.dequantize(like="numpy"), np.ndarray)
     values = want.dequantize("bfloat16", like=tensor)
     assert values.dtype == torch.bfloat16
     eights = tensor.clamp(-400, 400).to(torch.float8_e4m3fn)

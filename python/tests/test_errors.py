@@ -118,6 +118,10 @@ def test_wrong_values():
     ):
         with pytest.raises(TypeError):
             call()
+    with pytest.raises(TypeError, match="has no argument 'tensor_scale', nearest: given_tensor_scale"):
+        mxgold.quantize(GOOD, "te-nvfp4", tensor_scale=5.0)
+    with pytest.raises(TypeError, match="no argument '\udc80', nearest: "):
+        mxgold.quantize(GOOD, **{"\udc80": 1})
 
 
 def test_values_that_a_spec_refuses():
