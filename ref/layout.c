@@ -20,7 +20,6 @@ size_t ref_layout_size(mx_layout layout, size_t rows, size_t kb) {
 }
 
 size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, size_t k) {
-  (void)rows;
   size_t width = padded(kb, pads[layout].k_pad);
   switch (layout) {
   case MX_LAYOUT_NV128X4: { /* tiles of 128 x 4, row-major; in a tile 32 lines of 16 bytes: row % 32, then row / 32, then k */
@@ -34,6 +33,8 @@ size_t ref_layout_index(mx_layout layout, size_t rows, size_t kb, size_t row, si
     return (row / 32) * 32 * width + (k / 8) * 256 + (k % 4) * 64 + (row % 16) * 4 + (k % 8 / 4) * 2 + row % 32 / 16;
   case MX_LAYOUT_ROW:
     return row * width + k;
+  case MX_LAYOUT_COLUMN_MAJOR:
+    return k * rows + row;
   default:
     break;
   }

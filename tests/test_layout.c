@@ -62,6 +62,7 @@ START_TEST(known_indices) {
       {MX_LAYOUT_NV8X4, 0, 4, 32},         {MX_LAYOUT_NV8X4, 8, 0, 64},         {MX_LAYOUT_AMD_SHUFFLE, 0, 1, 64},
       {MX_LAYOUT_AMD_SHUFFLE, 1, 0, 4},    {MX_LAYOUT_AMD_SHUFFLE, 16, 0, 1},   {MX_LAYOUT_AMD_SHUFFLE, 0, 4, 2},
       {MX_LAYOUT_AMD_SHUFFLE, 31, 7, 255}, {MX_LAYOUT_AMD_SHUFFLE, 32, 0, 256}, {MX_LAYOUT_AMD_SHUFFLE_256, 33, 5, 256 + 64 + 4 + 2},
+      {MX_LAYOUT_COLUMN_MAJOR, 3, 0, 3},   {MX_LAYOUT_COLUMN_MAJOR, 0, 1, 256}, {MX_LAYOUT_COLUMN_MAJOR, 255, 7, 2047},
   };
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
     ck_assert_uint_eq(mx_layout_index(known[i].layout, 256, 8, known[i].r, known[i].k), known[i].at);

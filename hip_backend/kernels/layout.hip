@@ -13,7 +13,7 @@ MXH_CONSTANT uint32_t mxd_k_pad[] = {
 #undef MX_LAYOUT
 };
 
-MXH_DEVICE uint64_t mxd_layout_index(int layout, uint64_t padded_k, uint64_t r, uint64_t k) {
+MXH_DEVICE uint64_t mxd_layout_index(int layout, uint64_t rows, uint64_t padded_k, uint64_t r, uint64_t k) {
   switch (layout) {
   case MX_LAYOUT_NV128X4:
     return (r / 128 * (padded_k / 4) + k / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + k % 4;
@@ -22,6 +22,8 @@ MXH_DEVICE uint64_t mxd_layout_index(int layout, uint64_t padded_k, uint64_t r, 
   case MX_LAYOUT_AMD_SHUFFLE:
   case MX_LAYOUT_AMD_SHUFFLE_256:
     return r / 32 * 32 * padded_k + k / 8 * 256 + k % 4 * 64 + r % 16 * 4 + k % 8 / 4 * 2 + r % 32 / 16;
+  case MX_LAYOUT_COLUMN_MAJOR:
+    return k * rows + r;
   default:
     return r * padded_k + k;
   }
@@ -33,14 +35,14 @@ MXH_KERNEL(mxh_layout_pack, layout_args, a, 256) {
   const uint64_t n = rows * kb, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < n; i += step) {
     const uint64_t r = i / kb, k = i % kb;
-    a.out[mxd_layout_index(a.layout, kb, r, k)] = r < a.rows && k < a.kb ? (uint8_t)a.in[r * a.kb + k] : (uint8_t)a.pad;
+    a.out[mxd_layout_index(a.layout, rows, kb, r, k)] = r < a.rows && k < a.kb ? (uint8_t)a.in[r * a.kb + k] : (uint8_t)a.pad;
   }
 }
 MXH_KERNEL(mxh_layout_unpack, layout_args, a, 256) {
   const uint64_t kp = mxd_k_pad[a.layout], kb = (a.kb + kp - 1) / kp * kp;
   const uint64_t n = a.rows * a.kb, step = (uint64_t)mxh_grid_size() * mxh_block_size();
   for (uint64_t i = (uint64_t)mxh_block_id() * mxh_block_size() + mxh_thread_id(); i < n; i += step)
-    a.out[i] = (uint8_t)a.in[mxd_layout_index(a.layout, kb, i / a.kb, i % a.kb)];
+    a.out[i] = (uint8_t)a.in[mxd_layout_index(a.layout, a.rows, kb, i / a.kb, i % a.kb)];
 }
 
 MXH_DEVICE uint64_t mxd_nibble_at(const pack_args &a, uint64_t i, bool *high) {

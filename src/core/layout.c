@@ -33,7 +33,6 @@ size_t mx_layout_size(mx_layout layout, size_t rows, size_t kb) {
 }
 
 size_t mx_layout_index(mx_layout layout, size_t rows, size_t kb, size_t r, size_t k) {
-  (void)rows; /* every layout is a sequence of row tiles, so an index does not depend on how many there are */
   const size_t all = padded(kb, rows_of[layout].k_pad);
   switch ((int)layout) {
 #define MX_LAYOUT(id, name, row_pad, k_pad, index, source)                                                                                     \

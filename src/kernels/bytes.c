@@ -39,7 +39,8 @@ static void move(uint8_t *moved, uint8_t *straight, mx_layout layout, size_t row
   }
   const mx_layout_row *l = mx_layout_row_at((int)layout);
   const mx_byte_kernels *k = kernels_for(rows * kb);
-  const size_t whole = k ? rows / l->row_pad * l->row_pad : 0, across = (kb + l->k_pad - 1) / l->k_pad * l->k_pad;
+  const size_t whole = k && layout != MX_LAYOUT_COLUMN_MAJOR ? rows / l->row_pad * l->row_pad : 0,
+               across = (kb + l->k_pad - 1) / l->k_pad * l->k_pad;
   const size_t done = whole ? k->move(moved, straight, layout, whole, kb, across, back) : 0;
   mxi_layout_move_plain(moved, straight, layout, rows, kb, 0, whole, done, back);
   mxi_layout_move_plain(moved, straight, layout, rows, kb, whole, rows, 0, back);

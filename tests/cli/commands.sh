@@ -50,7 +50,7 @@ done
 for preset in ocp-mxfp4 te-nvfp4 ocp-mxfp8-e4m3; do
   accepts "$mxgold" quantize x.npy -o q.safetensors --preset $preset --dequantized
   accepts "$mxgold" dequantize q.safetensors -o y0.npy
-  for layout in row nv128x4 nv8x4 amd_shuffle amd_shuffle_256; do
+  for layout in row nv128x4 nv8x4 amd_shuffle amd_shuffle_256 column-major; do
     accepts "$mxgold" convert q.safetensors --layout $layout --pad 127 -o l.safetensors
     accepts "$mxgold" dequantize l.safetensors -o y.npy
     same y.npy y0.npy "$preset in $layout"

@@ -110,7 +110,7 @@ done
 
 # What a file says of its layout is read, so padding of any byte and blocks that end short are not a riddle.
 accepts "$mxgold" gen random --shape 3x90 -o short.safetensors
-for layout in nv128x4 nv8x4 amd_shuffle; do
+for layout in nv128x4 nv8x4 amd_shuffle column-major; do
   accepts "$mxgold" quantize short.safetensors:input -o out.safetensors --preset vllm-nvfp4
   accepts "$mxgold" convert out.safetensors --layout $layout --pad 255 -o laid.safetensors
   "$mxgold" identify --quick --input short.safetensors:input --output laid.safetensors >said || fail "$layout as stated: $(cat said)"
@@ -139,6 +139,14 @@ for name in ("<i4", "<u4"): npy("words" + name[1:] + ".npy", name, (rows, kb // 
 PY
 # Another layout is tried when the time of the one at hand is over: a short limit, since that time tells nothing.
 "$mxgold" identify --quick --seconds 3 --input r.safetensors:input --codes c.npy --scales turned.npy | grep -q '^scale layout  *column-major' || fail "scales by columns"
+accepts "$mxgold" convert out.safetensors --layout column-major -o columns.safetensors
+python3 - <<'PY' || fail "scales by columns are not written again as they were read"
+import json, struct
+raw = open("columns.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+a, b = json.loads(raw[8:8 + n])["scales"]["data_offsets"]
+raise SystemExit(raw[8 + n + a:8 + n + b] != open("turned.npy", "rb").read()[-(b - a):])
+PY
 for wide in i2 i4 i8 wordsi4 wordsu4; do
   "$mxgold" identify --quick --input r.safetensors:input --codes c.npy --scales $wide.npy | grep -q '^preset  *ocp-mxfp4' || fail "scales as $wide"
 done

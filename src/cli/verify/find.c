@@ -97,7 +97,7 @@ static int likely_layout(mx_identity *id, reading *how, samples *s, const mx_ide
   double best = MUCH_BETTER, by;
   size_t b = 0;
   int layout = 0;
-  for (int l = 1; l < SAMPLES_LAYOUTS && straight; l++)
+  for (int l = 1; l < MX_LAYOUT_COUNT && straight; l++)
     for (size_t k = 0; k < 2; k++)
       if (samples_straighten(straight, s, l, blocks[k]) && may_be_layout(&by, straight, s) && by > best) best = by, b = blocks[k], layout = l;
   const int found = layout && samples_straighten(straight, s, layout, b) && !attempt(id, s, straight, o, NULL) && id->exact;
@@ -105,13 +105,13 @@ static int likely_layout(mx_identity *id, reading *how, samples *s, const mx_ide
   if (!found) return 0;
   how->scale_layout = layout;
   how->layout_block = b;
-  how->layout = layout == SAMPLES_COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)layout);
+  how->layout = mx_layout_name((mx_layout)layout);
   return 1;
 }
 
 static mx_status try_layouts(mx_identity *best, reading *how, samples *s, const mx_identify_options *o) {
   static const size_t blocks[] = {32, 16};
-  for (int l = 1; l < SAMPLES_LAYOUTS; l++)
+  for (int l = 1; l < MX_LAYOUT_COUNT; l++)
     for (size_t b = 0; b < 2; b++) {
       mx_sample *straight = calloc(s->n, sizeof *straight);
       mx_identity id;
@@ -122,7 +122,7 @@ static mx_status try_layouts(mx_identity *best, reading *how, samples *s, const 
         *best = id;
         how->scale_layout = l;
         how->layout_block = blocks[b];
-        how->layout = l == SAMPLES_COLUMN_MAJOR ? "column-major" : mx_layout_name((mx_layout)l);
+        how->layout = mx_layout_name((mx_layout)l);
       }
       free(straight);
       if (best->n_codes && best->exact) return MX_OK;

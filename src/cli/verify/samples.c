@@ -244,13 +244,10 @@ int samples_straighten(mx_sample *to, samples *s, int layout, size_t block) {
   for (size_t i = 0; i < s->n; i++) {
     mx_sample m = s->at[i];
     const size_t kb = (m.cols + block - 1) / block;
-    const int by_columns = layout == SAMPLES_COLUMN_MAJOR;
-    const size_t size = by_columns ? m.rows * kb : mx_layout_size((mx_layout)layout, m.rows, kb);
-    if (m.scale_bytes != 1 || size != m.scale_rows * m.scale_cols) return 0;
+    if (m.scale_bytes != 1 || mx_layout_size((mx_layout)layout, m.rows, kb) != m.scale_rows * m.scale_cols) return 0;
     uint8_t *straight = own(s, m.rows * kb);
     if (!straight) return 0;
-    if (!by_columns) mx_layout_unpack(straight, (mx_layout)layout, m.scales, m.rows, kb);
-    for (size_t k = 0; by_columns && k < m.rows * kb; k++) straight[k] = ((const uint8_t *)m.scales)[k % kb * m.rows + k / kb];
+    mx_layout_unpack(straight, (mx_layout)layout, m.scales, m.rows, kb);
     m.scales = straight;
     m.scale_rows = m.rows;
     m.scale_cols = kb;

@@ -48,8 +48,6 @@ int samples_order_is_sure(const samples *s, int nibble, int other, size_t block)
 
 /** Scales that are stored as numbers become codes of a format (MX_SCALE_*), if it has all of them; 0 if not. */
 int samples_encode_scales(samples *s, int scale);
-/** Beside the layouts of SPEC 5: block columns one after the other. */
-enum { SAMPLES_COLUMN_MAJOR = MX_LAYOUT_COUNT, SAMPLES_LAYOUTS };
 /** Scales that are stored in a kernel's layout but were read as rows: a copy of each sample with its scales in row order into to [n], which may be s->at.
  *  block: columns of a block. 0 if the sizes do not fit. */
 int samples_straighten(mx_sample *to, samples *s, int layout, size_t block);

@@ -346,8 +346,8 @@ static void scale_patterns(diff_job *j) {
                  diff_scale_value(j, mx_scale_code_at(b, 0)));
   if (a->scale_bytes != 1) return;
   uint8_t *other = NULL;
-  for (int l = 1; l < MX_LAYOUT_COUNT; l++)
-    if (mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) &&
+  for (int l = 1; l < MX_LAYOUT_COUNT; l++) /* by columns they are transposed, which was said */
+    if (l != MX_LAYOUT_COLUMN_MAJOR && mx_layout_size((mx_layout)l, a->scale_rows, a->scale_cols) == n && layout_may(j, (mx_layout)l) &&
         (other || (other = noted(malloc(n + 1), j->lack)))) {
       mx_layout_pack(other, (mx_layout)l, a->scales, a->scale_rows, a->scale_cols, 0);
       if (!memcmp(other, b->scales, n))

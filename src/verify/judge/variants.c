@@ -207,7 +207,7 @@ static void of_operands(list *l, const judge_job *j) {
     for (int side = 1; side <= 3; side++) put(l, sided[s], side, 0);
   for (int side = 1; side <= 3; side++) {
     for (size_t layout = 1; layout < MX_LAYOUT_COUNT; layout++) {
-      put(l, SCALE_READ_AS, side, layout);
+      if (layout != MX_LAYOUT_COLUMN_MAJOR) put(l, SCALE_READ_AS, side, layout); /* SCALE_TRANSPOSED */
       put(l, SCALE_LEFT_IN, side, layout);
     }
     put(l, SCALE_NEXT_BLOCK, side, 2);

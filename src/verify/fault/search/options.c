@@ -277,6 +277,7 @@ static void layouts(list *l, size_t rows, size_t cols) {
   add(l, MX_FAULT_LAYOUT_CODES_ZERO, 0);
   add(l, MX_FAULT_LAYOUT_ZERO, 0);
   for (int k = 1; k < MX_LAYOUT_COUNT; k++) {
+    if (k == MX_LAYOUT_COLUMN_MAJOR) continue; /* scales transposed */
     add_format(l, MX_FAULT_LAYOUT_SWIZZLE, k);
     add_format(l, MX_FAULT_LAYOUT_SWIZZLE_TWICE, k);
   }
