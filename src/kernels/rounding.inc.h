@@ -82,9 +82,11 @@ INLINE vi stochastic(vi a, vi word, const mx_stage_encode *e) {
   return vi_add(s.base, vi_add(steps, vi_srl(sum, keep)));
 }
 
+INLINE vf without_negative_zero(vf y) { return vf_add(y, vf_set(0)); } /* -0 + 0 is +0 */
+
 /* The complete code under MX_PLAIN_*. */
 INLINE vi plain_code(vf y, const mx_stage_encode *e, const int plain) {
-  if (plain == MX_PLAIN_DROP) y = vf_add(y, vf_set(0)); /* -0 + 0 is +0 */
+  if (plain == MX_PLAIN_DROP) y = without_negative_zero(y);
   const vi bits = vf_bits(y), a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e->big));
   return vi_or(vi_min(nearest(a, e), vi_set(e->max_code)), vi_srl(vi_and(bits, vi_set(INT32_MIN)), e->sign_shift));
 }

@@ -368,9 +368,10 @@ void mxi_stages_init(mx_stages *f, const mx_plan *p) {
   f->y_six = fminf(f->y_hi, 0x1p100f);
   if (f->hot || f->select) f->y_hi = fminf(f->y_hi, f->elem.wrap ? 8.5f : 0x1p20f);
   if (f->select && f->elem.wrap) f->y_most = f->y_hi; /* the error of a single tile allows for only one wrapped code */
-  f->stochastic = f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 &&
-                  f->elem.man_bits > 0 && f->elem.zero_sign == MX_ZERO_SIGN_KEEP && (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) &&
-                  f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again;
+  const int keeps = f->elem.zero_sign == MX_ZERO_SIGN_KEEP, drops = f->elem.zero_sign == MX_ZERO_SIGN_DROP_INPUT;
+  if (f->elem.way == MX_WAY_SR && f->elem.sr_simple && saturates && !f->elem.integer && p->elem->bits <= 8 && f->elem.man_bits > 0 &&
+      (f->form == MX_FORM_MUL || f->form == MX_FORM_DIV) && f->dtype == MX_INPUT_DTYPE_FLOAT32 && !f->elem.sticky && f->pre == 0 && !f->again)
+    f->stochastic = keeps ? MX_PLAIN_KEEP : drops ? MX_PLAIN_DROP : MX_PLAIN_NO;
   f->byte_sized = (f->elem.plain == MX_PLAIN_KEEP || f->elem.plain == MX_PLAIN_DROP) && p->elem->bits <= 8 && f->elem.man_bits > 0;
   if (f->elem.wrap && s->elem == MX_ELEM_E2M1 && !f->again) {
     f->wrap_far = f->elem.wrap;

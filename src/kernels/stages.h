@@ -31,6 +31,9 @@ enum { MX_FORM_MUL, MX_FORM_DIV, MX_FORM_DIV_MUL, MX_FORM_EXACT };
 /* How a scaled value is rounded. */
 enum { MX_WAY_NEAREST, MX_WAY_BIASED, MX_WAY_SR };
 
+/* Whether codes saturate, are signed and are rounded without exceptions; a -0 then keeps its sign, or loses it. */
+enum { MX_PLAIN_NO, MX_PLAIN_KEEP, MX_PLAIN_DROP };
+
 /* The vector form of mx_encoding for one format, for |y| below about 2^30. */
 typedef struct mx_stage_encode {
   int way;
@@ -45,7 +48,7 @@ typedef struct mx_stage_encode {
   int sr_simple;                  /* discarded bits below those of the random integer do not matter */
   int32_t wrap;                   /* all bits of a code if what lies past the largest wraps, otherwise 0 */
   float wrap_grid;                /* the power of two whose last place is one step of the last binade */
-  enum { MX_PLAIN_NO, MX_PLAIN_KEEP, MX_PLAIN_DROP } plain; /* to nearest, saturating, signed; a -0 keeps its sign, or loses it */
+  int plain;                      /* MX_PLAIN_*, to nearest */
 } mx_stage_encode;
 
 typedef struct mx_stages {
@@ -86,7 +89,7 @@ typedef struct mx_stages {
   int32_t ends_from;  /* as bits */
   int32_t inf_code[2], nan_code; /* codes of Inf and -Inf, and of the NaN of 0 / 0 and 0 * Inf */
   int byte_sized;                /* elements are plain, and a code with its exponent field fits into the low byte */
-  int stochastic;                /* the same for elem.round=sr if it is simple and x has one factor */
+  int stochastic;                /* MX_PLAIN_*, for elem.round=sr if it is simple and x has one factor */
   int hot;                       /* e2m1 by a table, two to a byte in order */
   int32_t wrap_far;              /* for e2m1, in which a single code wraps up to 8.5: elem.wrap for what lies beyond */
   int again;                     /* codes are encoded once more; codes of four bits through a table for each block */
@@ -109,6 +112,8 @@ typedef struct mx_piece {
   int by_element;    /* or those at i, for a row of a tile of several rows */
   const float *next; /* what will be read after this piece */
   uint64_t index;    /* the index of x[0] in the tensor, for random bits */
+  size_t run;        /* of so many elements in a row each, n of them in all */
+  uint64_t apart;    /* and of the first element of the next row above that of this */
   int32_t amax[MX_PIECE_BLOCKS];
   uint8_t code[MX_PIECE_BLOCKS]; /* codes of scales */
   uint32_t wide[MX_PIECE_BLOCKS];

@@ -323,29 +323,35 @@ static void scale_values(float *y, const mx_stages *f, const mx_piece *p) {
 
 #include "kernels/philox.inc.h"
 
-/* The random integers of a piece's elements, which are the top bits of each word. room: MX_PIECE_ELEMENTS + 8 words. */
-static const uint32_t *words_of(uint32_t *room, const mx_stages *f, const mx_piece *p) {
+/* The random integers of n elements from `index` on, which are the top bits of each word. */
+static void words_from(uint32_t *out, const mx_stages *f, uint64_t index, size_t n) {
   const mx_spec *s = &f->plan->spec;
   if (s->sr_source == MX_SR_SOURCE_GIVEN) {
-    const size_t here = p->index >= f->n_values ? 0 : f->n_values - p->index < p->n ? (size_t)(f->n_values - p->index) : p->n;
-    for (size_t i = 0; i < here; i++) room[i] = s->given_bits[p->index + i] << (32 - f->elem.sr_bits);
-    for (size_t i = here; i < p->n; i++) room[i] = 0; /* for a short last block */
-    return room;
+    const size_t here = index >= f->n_values ? 0 : f->n_values - index < n ? (size_t)(f->n_values - index) : n;
+    for (size_t i = 0; i < here; i++) out[i] = s->given_bits[index + i] << (32 - f->elem.sr_bits);
+    for (size_t i = here; i < n; i++) out[i] = 0; /* for a short last block */
+    return;
   }
   const int pairs = s->sr_source == MX_SR_SOURCE_AMD_LFSR; /* one draw for two elements */
-  const uint64_t from = pairs ? p->index / 2 : p->index, first = from / 4 * 4;
-  const size_t n = pairs ? (size_t)((p->index + p->n + 1) / 2 - from) : p->n, skip = (size_t)(from - first);
-  if (!pairs) {
-    random_words(room, s->seed, first, (n + skip + 3) / 4 * 4);
-    return room + skip;
+  const uint64_t from = pairs ? index / 2 : index, first = from / 4 * 4;
+  if (!pairs && from == first) {
+    random_words(out, s->seed, first, n);
+    return;
   }
-  uint32_t drawn[MX_PIECE_ELEMENTS / 2 + 8];
-  random_words(drawn, s->seed, first, (n + skip + 3) / 4 * 4);
-  for (size_t i = 0, odd = p->index % 2; i < p->n; i++) {
+  uint32_t drawn[MX_PIECE_ELEMENTS + 8];
+  const size_t skip = (size_t)(from - first), draws = pairs ? (size_t)((index + n + 1) / 2 - from) : n;
+  random_words(drawn, s->seed, first, (draws + skip + 3) / 4 * 4);
+  if (!pairs) memcpy(out, drawn + skip, n * sizeof *out);
+  for (size_t i = 0, odd = index % 2; pairs && i < n; i++) {
     const uint32_t seed = drawn[skip + (i + odd) / 2];
-    room[i] = (i + odd) % 2 ? mx_random_lfsr(seed) : seed;
+    out[i] = (i + odd) % 2 ? mx_random_lfsr(seed) : seed;
   }
-  return room;
+}
+
+/* Those of a piece. */
+static void words_of(uint32_t *out, const mx_stages *f, const mx_piece *p) {
+  uint64_t index = p->index;
+  for (size_t i = 0; i < p->n; i += p->run, index += p->apart) words_from(out + i, f, index, p->run);
 }
 
 /* Replaces the code if y is Inf, or beyond the type that it is rounded to, or NaN. */
@@ -378,16 +384,29 @@ INLINE void encode_values(uint8_t *out, const float *y, const uint32_t *words, s
   }
 }
 
+/* What rounds at random with one factor an element, for each form and each way of treating -0. */
+#define BY_FORM_AND_ZERO(call, f, ...)                                                                                                         \
+  do {                                                                                                                                         \
+    if ((f)->form == MX_FORM_MUL && (f)->stochastic == MX_PLAIN_KEEP)                                                                          \
+      call(__VA_ARGS__, MX_FORM_MUL, 0);                                                                                                       \
+    else if ((f)->form == MX_FORM_MUL)                                                                                                         \
+      call(__VA_ARGS__, MX_FORM_MUL, 1);                                                                                                       \
+    else if ((f)->stochastic == MX_PLAIN_KEEP)                                                                                                 \
+      call(__VA_ARGS__, MX_FORM_DIV, 0);                                                                                                       \
+    else                                                                                                                                       \
+      call(__VA_ARGS__, MX_FORM_DIV, 1);                                                                                                       \
+  } while (0)
+
 #ifndef STOCHASTIC_BYTES
 /* Simple stochastic rounding, saturating and signed: scales and rounds in one step. */
-INLINE void encode_at_random(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form) {
+INLINE void encode_at_random(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form, const int drop) {
   const mx_stage_encode e = f->elem;
   for (size_t i = 0; i < p->n; i += 16) {
     vi c[STEP];
     for (size_t k = 0; k < STEP; k++) {
       const size_t at = i + k * W;
-      const vi bits = vf_bits(scaled(vf_load(p->x + at), factor_of(p, p->f0, at, 0), vf_set(1), form));
-      const vi a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e.big));
+      const vf y = scaled(vf_load(p->x + at), factor_of(p, p->f0, at, 0), vf_set(1), form);
+      const vi bits = vf_bits(drop ? without_negative_zero(y) : y), a = vi_min(vi_and(bits, vi_set(0x7FFFFFFF)), vi_set(e.big));
       const vi m = vi_min(stochastic_simply(a, vi_load(words + at), &e), vi_set(e.max_code));
       c[k] = vi_or(m, vi_srl(vi_and(bits, vi_set(INT32_MIN)), e.sign_shift));
     }
@@ -481,18 +500,19 @@ INLINE vf again_of(vf q, const mx_stages *f, const mx_piece *p, size_t b) {
 /* Encodes codes once more from their values. If codes have four bits and nothing is random, there are only sixteen, so each block uses a
  * table. */
 static void encode_again(uint8_t *codes, const mx_stages *f, const mx_piece *p, const uint32_t *words) {
-  const int by_table = f->plan->elem->bits == 4 && f->elem.way != MX_WAY_SR;
+  const int by_table = f->plan->elem->bits == 4 && !words;
+  vi found[STEP];
   for (size_t b = 0; b < p->n_blocks; b++) {
-    uint8_t table[16], *at = codes + b * p->block;
-    vi found[STEP];
-    for (size_t k = 0; by_table && k < STEP; k++) found[k] = code_by(again_of(vf_load(f->values + k * W), f, p, b), vi_set(0), &f->elem);
-    if (by_table) vi_store16(table, found);
+    uint8_t *at = codes + b * p->block;
+    if (by_table) {
+      uint8_t table[16];
+      for (size_t k = 0; k < STEP; k++) found[k] = code_by(again_of(vf_load(f->values + k * W), f, p, b), vi_set(0), &f->elem);
+      vi_store16(table, found);
+      for (size_t j = 0; j < p->block; j += 16) bytes_lookup(at + j, table);
+      continue;
+    }
     for (size_t j = 0; j < p->block; j += 16) {
       float q[16];
-      if (by_table) {
-        bytes_lookup(at + j, table);
-        continue;
-      }
       for (size_t k = 0; k < 16; k++) q[k] = f->values[at[j + k]];
       for (size_t k = 0; k < STEP; k++) vf_store(q + k * W, again_of(vf_load(q + k * W), f, p, b));
       if (f->scan == MX_SCAN_Y) {
@@ -527,18 +547,15 @@ static void moments(double out[2], const float *x, size_t n, double mean) {
 
 static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   float y[MX_PIECE_ELEMENTS];
-  uint32_t room[MX_PIECE_ELEMENTS + 8];
-  const uint32_t *words = NULL;
+  uint32_t words[MX_PIECE_ELEMENTS];
+  const int at_random = f->elem.way == MX_WAY_SR;
   const size_t n = p->n;
+  if (at_random) words_of(words, f, p);
   if (f->stochastic && !p->by_element) {
-    words = words_of(room, f, p);
 #ifdef STOCHASTIC_BYTES
     STOCHASTIC_BYTES(out, words, f, p);
 #else
-    if (f->form == MX_FORM_MUL)
-      encode_at_random(out, words, f, p, MX_FORM_MUL);
-    else
-      encode_at_random(out, words, f, p, MX_FORM_DIV);
+    BY_FORM_AND_ZERO(encode_at_random, f, out, words, f, p);
 #endif
     return;
   }
@@ -551,19 +568,17 @@ static void bytes_of(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   else {
     scale_values(y, f, p);
     if (f->ends)
-      end_values(out, f, y, f->elem.way == MX_WAY_SR ? words_of(room, f, p) : NULL, n);
+      end_values(out, f, y, at_random ? words : NULL, n);
     else if (f->scan)
       scan_codes(out, f, p, y, n);
     else if (f->elem.way == MX_WAY_NEAREST)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_NEAREST);
     else if (f->elem.way == MX_WAY_BIASED)
       encode_values(out, y, NULL, n, &f->elem, MX_WAY_BIASED);
-    else {
-      words = words_of(room, f, p);
+    else
       encode_values(out, y, words, n, &f->elem, MX_WAY_SR);
-    }
   }
-  if (f->again) encode_again(out, f, p, words);
+  if (f->again) encode_again(out, f, p, at_random ? words : NULL);
 }
 
 #include "kernels/foursix.inc.h"

@@ -172,7 +172,7 @@ INLINE void sixty_four_bytes(uint8_t *out, const float *x, const float *f, const
 #pragma GCC unroll 4
   for (int k = 0; k < 4; k++) {
     y[k] = scaled(vf_load(x + 16 * k), vf_set(f[k]), vf_set(1), form);
-    if (drop) y[k] = vf_add(y[k], vf_set(0)); /* -0 + 0 is +0 */
+    if (drop) y[k] = without_negative_zero(y[k]);
     c[k] = low_code(y[k], w);
   }
   _mm512_storeu_si512(out, merged(c, y, w));
@@ -249,25 +249,27 @@ INLINE __m512i random_code(__m512 y, __m512i word, const random_way *w) {
   return _mm512_srl_epi32(vi_add(c, random), w->bytes.up);
 }
 
-INLINE void random_sixty_four(uint8_t *out, const uint32_t *words, const float *x, const float *f, const int form, const random_way *w) {
+INLINE void random_sixty_four(uint8_t *out, const uint32_t *words, const float *x, const float *f, const int form, const int drop,
+                              const random_way *w) {
   __m512 y[4];
   __m512i c[4];
 #pragma GCC unroll 4
   for (int k = 0; k < 4; k++) {
     y[k] = scaled(vf_load(x + 16 * k), vf_set(f[k]), vf_set(1), form);
+    if (drop) y[k] = without_negative_zero(y[k]);
     c[k] = random_code(y[k], vi_load(words + 16 * k), w);
   }
   _mm512_storeu_si512(out, merged(c, y, &w->bytes));
 }
 
-INLINE void stochastic_by(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form) {
+INLINE void stochastic_by(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p, const int form, const int drop) {
   const random_way w = random_way_of(f);
   float factors[MX_PIECE_ELEMENTS / 16 + 4];
   spread_factors(factors, p, 1, vf_set(1));
   size_t i = 0;
   for (; i + 64 <= p->n; i += 64) {
     fetch_next(p, i, 64);
-    random_sixty_four(out + i, words + i, p->x + i, factors + i / 16, form, &w);
+    random_sixty_four(out + i, words + i, p->x + i, factors + i / 16, form, drop, &w);
   }
   if (i == p->n) return;
   float x[64] = {0};
@@ -276,13 +278,10 @@ INLINE void stochastic_by(uint8_t *out, const uint32_t *words, const mx_stages *
   memcpy(x, p->x + i, (p->n - i) * sizeof *x);
   memcpy(last_words, words + i, (p->n - i) * sizeof *words);
   for (size_t k = p->n / 16; k < i / 16 + 4; k++) factors[k] = 1;
-  random_sixty_four(last, last_words, x, factors + i / 16, form, &w);
+  random_sixty_four(last, last_words, x, factors + i / 16, form, drop, &w);
   memcpy(out + i, last, p->n - i);
 }
 
 static void stochastic_bytes(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p) {
-  if (f->form == MX_FORM_MUL)
-    stochastic_by(out, words, f, p, MX_FORM_MUL);
-  else
-    stochastic_by(out, words, f, p, MX_FORM_DIV);
+  BY_FORM_AND_ZERO(stochastic_by, f, out, words, f, p);
 }

@@ -34,6 +34,13 @@ static void zero_codes(uint8_t *out, const mx_job *j, const float *x, size_t n, 
   pack(out, j, codes, n, block);
 }
 
+/* Sets where in the tensor the elements of a piece lie: `run` from column c of row `row` on, and as many in each row after it. */
+static void indexed(mx_piece *p, const mx_job *j, size_t row, size_t c, size_t run) {
+  p->index = (uint64_t)(j->first_row + row) * j->plan->cols + c;
+  p->run = run;
+  p->apart = j->plan->cols;
+}
+
 /* Turns factors per block into factors per sixteen elements. */
 static void spread(mx_piece *p, int both) {
   const size_t per = p->block / 16;
@@ -269,7 +276,7 @@ static void piece_run(mx_job *j, mx_piece *p, size_t row, size_t first, const mx
   uint8_t *codes = j->out->codes + row * j->out->code_stride + bytes_of(j, first * block);
   const place at = {row, first, p->n_blocks, p->n_blocks * block, 1, 0};
   p->n = p->n_blocks * block;
-  p->index = (uint64_t)(j->first_row + row) * plan->cols + first * block;
+  indexed(p, j, row, first * block, p->n);
   piece_codes(codes, micro_at(j, row, first), j, p, &at, mine->memo);
   store_scales(j, row, first, p, 0, p->n_blocks);
   for (size_t b = 0; b < p->n_blocks; b++) {
@@ -317,6 +324,7 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
   uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS];
   p->n_blocks = n_rows * many;
   p->n = p->n_blocks * block;
+  indexed(p, j, row, first * block, many * block);
   const place from = {row, first, many, block, 1, 0};
   piece_codes(codes, micro, j, p, &from, mine->memo);
   for (size_t r = 0; r < n_rows; r++) {
@@ -336,7 +344,7 @@ static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_
 void mxi_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine) {
   const size_t block = j->plan->block_cols, many = cols / block;
   const size_t room = MX_PIECE_ELEMENTS / block < MX_PIECE_BLOCKS ? MX_PIECE_ELEMENTS / block : MX_PIECE_BLOCKS;
-  if (cols % block || many > room || j->stages->elem.way == MX_WAY_SR || block & (block - 1)) {
+  if (cols % block || many > room || block & (block - 1)) {
     for (size_t r = 0; r < n_rows; r++) mxi_stages_blocks(j, x + r * cols, row + r, first, many + (cols % block != 0), x, mine);
     return;
   }
@@ -382,7 +390,7 @@ static void band_row(mx_job *j, mx_piece *p, const float *x, size_t row, size_t 
   p->x = x;
   p->next = x + padded; /* the next item of the band */
   p->n = padded;
-  p->index = (uint64_t)(j->first_row + row) * cols + c;
+  indexed(p, j, row, c, padded);
   const int halves = j->stages->nibble == MX_NIBBLE_HALF_BLOCK;
   const int packs = halves || (p->beyond && j->stages->nibble >= 0); /* packs codes that were made one to a byte */
   if (here == padded && !packs) {
@@ -487,7 +495,7 @@ static void piece_bytes(uint8_t *codes, const mx_job *j, const mx_block_scale *b
   p.by_element = 0;
   p.shift = 31;
   p.next = p.x;
-  p.index = (uint64_t)(j->first_row + row) * plan->cols + c;
+  indexed(&p, j, row, c, p.n);
   p.f0[0] = f[0];
   p.f1[0] = f[1];
   for (int i = 0; i < 2; i++) p.again[i][0] = b->again[i];

@@ -97,6 +97,10 @@ static const char *const more_specs[] = {
     "scale.rule=quest block=row elem=e4m3",
     "scale.rule=quest scale=fp32 block=1x24",
     "elem.round=sr seed=1 sr.source=amd_lfsr",
+    "elem.round=sr seed=6 elem.zero_sign=drop_input scale=e4m3 scale.rule=value block=1x16",
+    "elem.round=sr seed=7 elem.zero_sign=drop_input chain=te scale=e4m3 scale.rule=value scale.zero=chain scale.allzero=chain block=1x16 "
+    "tensor.norm=nv",
+    "elem.round=sr seed=8 elem.zero_sign=drop_input scale=fp32 scale.rule=value elem.arith=div32",
     "elem.round=sr seed=1 sr.source=amd_lfsr elem=e4m3 block=1x8",
     "elem.round=sr seed=2 sr.source=amd_lfsr block=16x1 elem=e2m3",
     "elem.round=scan_y elem=e4m3",
@@ -325,41 +329,54 @@ static int hold_dequantize(char *why, uint32_t off, const char *name, const mx_s
 
 int checkasm_dequantize(char *why, uint32_t off, size_t *values) { return over_specs(why, off, values, 0, hold_dequantize); }
 
-/* The transpose is made here, element by element. */
+/* Holds both directions of a matrix x, whose transpose is y, to the scalar code. */
+static int hold_both(char *why, uint32_t off, const char *name, const mx_spec *spec, const mx_spec *other, const float *x, const float *y,
+                     const size_t side[2], size_t ld) {
+  const size_t rows = side[0], cols = side[1];
+  const mx_exec exec = {.isa_mask = off};
+  char what[WHY / 2];
+  int bad = 0;
+  tensor across = tensor_room(rows, cols, spec), down = tensor_room(cols, rows, other), alone = tensor_room(cols, rows, other);
+  tensor want = tensor_room(rows, cols, spec), turned = tensor_room(cols, rows, other);
+  const mx_status a = mx_quantize_both(&across.t, &down.t, x, rows, cols, ld, spec, other, &exec, NULL);
+  const mx_status b = mx_quantize_transposed(&alone.t, x, rows, cols, ld, other, &exec, NULL);
+  const mx_status c = mx_quantize(&want.t, x, rows, cols, ld, spec, &scalar, NULL);
+  const mx_status d = mx_quantize(&turned.t, y, cols, rows, rows, other, &scalar, NULL);
+  if (a != (c ? c : d) || b != d)
+    bad = failed(why, "%s: status %d and %d, scalar %d and %d", name, a, b, c, d);
+  else if (!a) {
+    snprintf(what, sizeof what, "%s, %zu x %zu, along rows", name, rows, cols);
+    bad = tensors_differ(why, what, &across, &want);
+    snprintf(what, sizeof what, "%s, %zu x %zu, along columns", name, rows, cols);
+    bad = bad || tensors_differ(why, what, &down, &turned);
+    snprintf(what, sizeof what, "%s, %zu x %zu, transposed", name, rows, cols);
+    bad = bad || tensors_differ(why, what, &alone, &turned);
+  }
+  tensor_free(&across), tensor_free(&down), tensor_free(&alone), tensor_free(&want), tensor_free(&turned);
+  return bad;
+}
+
+/* The transpose is made here, element by element. Random words depend on where an element lies, so that specs with them see all sizes. */
 int checkasm_both_directions(char *why, uint32_t off, size_t *values) {
   static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
-  enum { BIG = 300 * 257 };
+  enum { SIDES = sizeof sides / sizeof *sides, BIG = 300 * 257 };
   mx_spec spec, other; /* the transpose is quantised under the next spec of the list, with another seed */
-  char name[160], next[160], what[WHY / 2];
+  char name[160], next[160];
   float *x = malloc((BIG + 8) * sizeof *x), *y = malloc(BIG * sizeof *y);
-  const mx_exec exec = {.isa_mask = off};
   int bad = 0;
   for (size_t i = 0; !bad && spec_at(&spec, name, i); i++) {
-    const size_t *side = sides[i % 5], rows = side[0], cols = side[1], ld = cols + i % 3;
     if (!*name) continue;
     if (!spec_at(&other, next, i + 1) || !*next) other = spec;
     other.seed = spec.seed + 1;
-    checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
-    for (size_t r = 0; r < rows; r++)
-      for (size_t c = 0; c < cols; c++) y[c * rows + r] = x[r * ld + c];
-    tensor across = tensor_room(rows, cols, &spec), down = tensor_room(cols, rows, &other), alone = tensor_room(cols, rows, &other);
-    tensor want = tensor_room(rows, cols, &spec), turned = tensor_room(cols, rows, &other);
-    const mx_status a = mx_quantize_both(&across.t, &down.t, x, rows, cols, ld, &spec, &other, &exec, NULL);
-    const mx_status b = mx_quantize_transposed(&alone.t, x, rows, cols, ld, &other, &exec, NULL);
-    const mx_status c = mx_quantize(&want.t, x, rows, cols, ld, &spec, &scalar, NULL);
-    const mx_status d = mx_quantize(&turned.t, y, cols, rows, rows, &other, &scalar, NULL);
-    if (a != (c ? c : d) || b != d)
-      bad = failed(why, "%s: status %d and %d, scalar %d and %d", name, a, b, c, d);
-    else if (!a) {
-      snprintf(what, sizeof what, "%s, %zu x %zu, along rows", name, rows, cols);
-      bad = tensors_differ(why, what, &across, &want);
-      snprintf(what, sizeof what, "%s, %zu x %zu, along columns", name, rows, cols);
-      bad = bad || tensors_differ(why, what, &down, &turned);
-      snprintf(what, sizeof what, "%s, %zu x %zu, transposed", name, rows, cols);
-      bad = bad || tensors_differ(why, what, &alone, &turned);
+    for (size_t s = 0; !bad && s < SIDES; s++) {
+      const size_t rows = sides[s][0], cols = sides[s][1], ld = cols + i % 3;
+      if (s != i % SIDES && spec.elem_round != MX_ROUND_SR) continue;
+      checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
+      for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++) y[c * rows + r] = x[r * ld + c];
+      bad = hold_both(why, off, name, &spec, &other, x, y, sides[s], ld);
+      *values += 3 * rows * cols;
     }
-    tensor_free(&across), tensor_free(&down), tensor_free(&alone), tensor_free(&want), tensor_free(&turned);
-    *values += 3 * rows * cols;
   }
   free(x);
   free(y);
