@@ -20,6 +20,7 @@ typedef struct ref_fault {
   double number;           /* a NUMBER, or an integer as COUNT */
   const mx_format *format; /* a FORMAT */
   int layout;
+  const char *rule; /* a RULE */
 } ref_fault;
 
 /** Read one fault. MX_ERR_ARG for a word that ref lacks, which the message names. */

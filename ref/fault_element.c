@@ -66,6 +66,10 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "as") || IS(f, "as number")) return num_div_r(x, num_mul_r(num_round(read_as(f, s->code), NUM_F32), t, NUM_F32), NUM_F32);
   if (IS(f, "reciprocal bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 0), NUM_F32);
   if (IS(f, "reciprocal nearest bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 1), NUM_F32);
+  if (IS(f, "scale reciprocal bits") || IS(f, "scale reciprocal nearest bits")) {
+    const num short_of = to_bits(num_div_r(num_int(1), part_of(plan, s), NUM_F32), f->number, IS(f, "scale reciprocal nearest bits"));
+    return num_mul_r(num_mul_r(x, short_of, NUM_F32), num_div_r(num_int(1), t, NUM_F32), NUM_F32);
+  }
   if (IS(f, "reciprocal bfloat16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "reciprocal float16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_F16), NUM_F32);
   if (IS(f, "bfloat16")) return num_div_r(x, num_round(ref_divisor(plan, s), NUM_BF16), NUM_F32);
@@ -125,6 +129,8 @@ static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t
     *code = code_of_lanes(r, f, row, col, *code);
   } else if (IS(f, "plus")) {
     *code = ref_wrapped(r, (long long)*code + by);
+  } else if (IS(f, "rule")) {
+    *code = ref_code_by_rule(r, f, d, a, ref_finite_amax(r, d, a), *code);
   } else if (IS(f, "amax times")) {
     *code = ref_code_of_amax(r, f, d, a, *code);
   } else {

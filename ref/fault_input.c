@@ -97,10 +97,31 @@ static void was_in_format(ref_run *r, const ref_fault *f) {
   }
 }
 
+/* Each column over its largest finite magnitude or the root of that, unless it is all zeros. */
+static void over_columns(ref_run *r, const ref_fault *f) {
+  for (size_t col = 0; col < r->cols; col++) {
+    num most = num_zero(0);
+    for (size_t row = 0; row < r->rows; row++) {
+      const num a = num_abs(num_float(r->x[row * r->cols + col]));
+      if (a.kind == NUM_FINITE && num_cmp(a, most) > 0) most = a;
+    }
+    if (num_is_zero(most)) continue;
+    if (IS(f, "over root of column amax")) most = ref_root(most);
+    for (size_t row = 0; row < r->rows; row++) {
+      float *x = &r->x[row * r->cols + col];
+      if (ref_element_in(r, f, row, col)) *x = num_to_float(num_div_r(num_float(*x), most, NUM_F32));
+    }
+  }
+}
+
 static mx_status input_fault(ref_run *r, const ref_fault *f, mx_error *err) {
   if (IS(f, "minus mean")) return minus_mean(r, f, err);
   if (IS(f, "column")) return column(r, f, err);
   if (IS(f, "transposed") || IS(f, "pitch")) return elsewhere(r, f, err);
+  if (IS(f, "over column amax") || IS(f, "over root of column amax")) {
+    over_columns(r, f);
+    return MX_OK;
+  }
   if (IS(f, "scaled format")) {
     was_in_format(r, f);
     return MX_OK;

@@ -83,6 +83,21 @@ num ref_to_format(const mx_format *format, num x) {
   return y;
 }
 
+num ref_root(num x) {
+  if (x.kind != NUM_FINITE) return x;
+  const int exp = x.exp - 63, odd = exp & 1; /* x = sig 2^exp, and 2^(exp - odd) has a root */
+  const unsigned __int128 square = (unsigned __int128)x.sig << (62 + odd);
+  uint64_t s = 0;
+  for (int bit = 63; bit >= 0; bit--) {
+    const uint64_t t = s | UINT64_C(1) << bit;
+    if ((unsigned __int128)t * t <= square) s = t;
+  }
+  num r = num_int(s);
+  r.exp += (exp - odd) / 2 - 31;
+  r.sticky = (unsigned __int128)s * s != square;
+  return num_round(r, NUM_F32);
+}
+
 const ref_plan *ref_plan_at(const ref_run *r, size_t d, size_t a) {
   return r->groups && ref_block_in(r, r->of_groups, d, a) ? &r->groups[d * r->height / r->group] : &r->plan;
 }

@@ -42,6 +42,29 @@ static int log2_nearest(num x) {
   return (square.exp + 1 + 4096) / 2 - 2048;
 }
 
+uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, uint64_t otherwise) {
+  static const struct {
+    const char *name;
+    int rule, round;
+  } rules[] = {{"floor", MX_SCALE_RULE_FLOOR, MX_SCALE_ROUND_RNE}, {"ceil", MX_SCALE_RULE_CEIL, MX_SCALE_ROUND_RNE},
+               {"even", MX_SCALE_RULE_EVEN, MX_SCALE_ROUND_RNE},   {"nearest", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_RNE},
+               {"up", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_UP},     {"down", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_DOWN}};
+  const mx_format *scale = r->plan.scale;
+  mx_spec spec = *r->plan.spec;
+  ref_plan plan = r->plan;
+  ref_scale out[2];
+  if (scale->kind != MX_KIND_EXP || scale->man_bits || spec.tensor_norm != MX_TENSOR_NORM_NONE || spec.scale_form != MX_SCALE_FORM_DECODE ||
+      ref_has_special(r, d, a))
+    return otherwise;
+  for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+    if (!strcmp(rules[k].name, f->rule)) spec.scale_rule = (uint8_t)rules[k].rule, spec.scale_round = (uint8_t)rules[k].round;
+  spec.scale_margin = 0;
+  plan.spec = &spec;
+  plan.most = ref_format_largest(plan.elem);
+  const ref_block block = ref_load(r, d, a);
+  return ref_block_scales_from(out, &plan, &block, amax) ? out[0].code : otherwise;
+}
+
 uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int second, uint64_t code) {
   const mx_format *scale = r->plan.scale;
   const int powers = scale->kind == MX_KIND_EXP && !scale->man_bits;
@@ -50,6 +73,10 @@ uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_
     return powers && !num_is_zero(amax) ? of_exponent(r, log2_nearest(amax) - ref_format_largest(r->plan.elem).exp) : code;
   const num v = number_of(r, d, a, amax, second);
   if (num_is_zero(v)) return code;
+  if (IS(f, "modulo")) {
+    const unsigned bits = (unsigned)(scale->bits - (scale->sign_bits != 0));
+    return scale->kind != MX_KIND_FLOAT || v.exp >= 40 ? code : ref_count(scale, v) & ((UINT64_C(1) << bits) - 1);
+  }
   if (IS(f, "flush first")) return scale->kind == MX_KIND_FLOAT && v.exp < 1 - scale->bias ? 0 : code;
   if (IS(f, "format")) return nearest(f->format, v) & ((UINT64_C(1) << scale->bits) - 1);
   return nearest(scale, num_round(v, IS(f, "bfloat16") ? NUM_BF16 : NUM_F16));

@@ -57,6 +57,8 @@ int ref_has_special(const ref_run *r, size_t d, size_t a);
 num ref_cut_to_bf16(num x);
 num ref_argument(const ref_fault *f);
 num ref_as_amax(num x);
+/* The root of a binary32, rounded to binary32. */
+num ref_root(num x);
 /* x rounded to the format: RNE, saturating; an unsigned format has the sign of x beside it. */
 num ref_to_format(const mx_format *format, num x);
 
@@ -64,6 +66,8 @@ num ref_to_format(const mx_format *format, num x);
 uint64_t ref_wrapped(const ref_run *r, long long code);
 /* fault_rounding.c: the code that a fault makes of a scale instead of the rule's, whose maximum is amax; map_to_4: of the second scale of foursix. */
 uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int map_to_4, uint64_t code);
+uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax,
+                          uint64_t otherwise); /* of the rule that it names */
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
 
 /* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. T: what a decoded scale is multiplied by; 1 without a tensor scale.
@@ -74,6 +78,7 @@ num ref_divisor(const ref_plan *plan, const ref_scale *s);
 
 /* Rounding by the steps of the format: is that what the fault does, does y meet it (a threshold acts between two neighbours alone), and the code. */
 int ref_rounds_by_steps(const ref_fault *f);
+uint64_t ref_count(const mx_format *format, num a); /* the code of the nearest number, if they went on beyond the largest */
 int ref_meets(const mx_format *format, const ref_fault *f, num y);
 uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const ref_how *how);
 

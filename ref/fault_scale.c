@@ -36,12 +36,14 @@ static void multiply_by_divisor(ref_plan *plan, num *stored) {
   plan->env.var[plan->chain.store] = *stored;
 }
 
+static int is_of_groups(const ref_fault *f) { return IS(f, "rows") || IS(f, "running") || IS(f, "running before"); }
+
 void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
   const mx_spec *own = plan->spec;
   const num seen = plan->seen;
   for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
     const ref_fault *f = &r->faults[k];
-    if (f->stage != REF_TENSOR_SCALE || IS(f, "rows")) continue;
+    if (f->stage != REF_TENSOR_SCALE || is_of_groups(f)) continue;
     if (IS(f, "divisor")) {
       multiply_by_divisor(plan, stored);
       continue;
@@ -66,17 +68,18 @@ void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
 int ref_fault_groups(ref_run *r) {
   const ref_fault *f = NULL;
   for (size_t k = 0; k < r->n_faults; k++)
-    if (r->faults[k].stage == REF_TENSOR_SCALE && IS(&r->faults[k], "rows")) f = &r->faults[k];
+    if (r->faults[k].stage == REF_TENSOR_SCALE && is_of_groups(&r->faults[k])) f = &r->faults[k];
   if (!f || f->number < 1 || r->plan.spec->tensor_norm == MX_TENSOR_NORM_NONE || r->plan.spec->tensor_given) return 1;
   r->group = (size_t)f->number;
   r->of_groups = f;
   const size_t n = (r->rows + r->group - 1) / r->group;
   if (!(r->groups = malloc((n + 1) * sizeof *r->groups))) return 0;
   for (size_t g = 0; g < n; g++) {
-    const size_t first = g * r->group, end = first + r->group < r->rows ? first + r->group : r->rows;
+    const size_t first = IS(f, "rows") ? g * r->group : 0, behind = IS(f, "running before") ? g * r->group : (g + 1) * r->group;
+    const size_t end = behind < r->rows ? behind : r->rows;
     num stored;
     r->groups[g] = r->clean;
-    ref_plan_tensor(&r->groups[g], ref_largest(&r->clean, r->x + first * r->cols, (end - first) * r->cols), &stored);
+    ref_plan_tensor(&r->groups[g], end ? ref_largest(&r->clean, r->x + first * r->cols, (end - first) * r->cols) : num_int(1), &stored);
     ref_fault_tensor_scale(r, &r->groups[g], &stored);
   }
   return 1;
@@ -121,22 +124,6 @@ static num percentile(const ref_block *block, const ref_fault *f, num before) {
   const num fraction = num_sub_r(steps, num_int(k - 1), NUM_F64), high = ranked(block, k), low = k < block->n ? ranked(block, k + 1) : high;
   if (k > block->n) return num_zero(0);
   return num_round(num_add_r(high, num_mul_r(num_sub_r(low, high, NUM_F64), fraction, NUM_F64), NUM_F64), NUM_F32);
-}
-
-/* The root of a binary32, rounded to binary32. */
-static num root_of(num x) {
-  if (x.kind != NUM_FINITE) return x;
-  const int exp = x.exp - 63, odd = exp & 1; /* x = sig 2^exp, and 2^(exp - odd) has a root */
-  const unsigned __int128 square = (unsigned __int128)x.sig << (62 + odd);
-  uint64_t s = 0;
-  for (int bit = 63; bit >= 0; bit--) {
-    const uint64_t t = s | UINT64_C(1) << bit;
-    if ((unsigned __int128)t * t <= square) s = t;
-  }
-  num r = num_int(s);
-  r.exp += (exp - odd) / 2 - 31;
-  r.sticky = (unsigned __int128)s * s != square;
-  return num_round(r, NUM_F32);
 }
 
 /* The mean of magnitudes, or of their squares, over the whole block: sums of binary64 in order, the mean rounded to binary32. */
@@ -246,7 +233,7 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "row")) return row >= 0 && row < (long long)r->down ? ref_finite_amax(r, (size_t)row, a) : before;
   const ref_block block = ref_load(r, d, a);
   if (IS(f, "mean times")) return factor_of(mean_of(&block, 0), f);
-  if (IS(f, "rms times")) return factor_of(root_of(mean_of(&block, 1)), f);
+  if (IS(f, "rms times")) return factor_of(ref_root(mean_of(&block, 1)), f);
   if (IS(f, "rank")) return block.n <= MOST_RANKED ? ranked(&block, n) : before;
   if (IS(f, "percentile")) return block.n <= MOST_RANKED ? percentile(&block, f, before) : before;
   return largest_element(r, f, d, a); /* no abs, negative, only */
@@ -349,8 +336,9 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
     if (!scales_of(r, scales, d, a, &amax[d * r->across + a], 0, &unused, &plan)) return 0;
     *code = scales[pick].code;
   }
-  if (IS(f, "log2 of amax rounded") || IS(f, "or of exponents") || IS(f, "bfloat16") || IS(f, "float16") || IS(f, "format") ||
-      IS(f, "flush first")) {
+  if (IS(f, "rule") && !special) *code = ref_code_by_rule(r, f, d, a, amax[d * r->across + a], *code);
+  if (IS(f, "modulo") || IS(f, "log2 of amax rounded") || IS(f, "or of exponents") || IS(f, "bfloat16") || IS(f, "float16") ||
+      IS(f, "format") || IS(f, "flush first")) {
     ref_scale scales[2];
     int pick;
     if (special) return 1;
@@ -443,6 +431,7 @@ void ref_fault_store(ref_run *r) {
       if ((IS(f, "keep") || IS(f, "keep from")) && a) *code = code[-1];
       if (IS(f, "keep from") && !a) *code = ref_wrapped(r, (long long)f->number);
       if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
+      if (IS(f, "rule")) *code = ref_code_by_rule(r, f, d, a, ref_finite_amax(r, d, a), *code);
     }
   }
 }

@@ -34,6 +34,8 @@ static uint64_t count_of(const mx_format *format, num a, int nearest) {
   return units(a, e - format->man_bits, nearest) + ((uint64_t)(e - least_exponent(format)) << format->man_bits);
 }
 
+uint64_t ref_count(const mx_format *format, num a) { return count_of(format, a, 1); }
+
 static int is_below_normal(const mx_format *format, num y) {
   return is_float(format) && !num_is_nan(y) && num_cmp(num_abs(y), num_pow2(1 - format->bias)) < 0;
 }
@@ -63,7 +65,7 @@ int ref_meets(const mx_format *format, const ref_fault *f, num y) {
 
 int ref_rounds_by_steps(const ref_fault *f) {
   static const char *const words[] = {"clip",  "bits behind the point", "guard bits", "float16 then cut", "carry lost", "modulo",
-                                      "flush", "subnormal times",       "up from",    "up beyond"};
+                                      "flush", "subnormal times",       "shift bits", "up from",          "up beyond"};
   for (size_t k = 0; k < sizeof words / sizeof *words; k++)
     if (IS(f, words[k])) return 1;
   return 0;
@@ -88,6 +90,10 @@ uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const 
   if (IS(f, "clip")) y = clipped(y, num_abs(ref_argument(f)));
   if (IS(f, "flush") && is_below_normal(format, y)) y = num_zero(y.sign);
   if (IS(f, "subnormal times") && is_below_normal(format, y)) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
+  if (IS(f, "shift bits") && n >= 1 && n <= 20 && y.kind == NUM_FINITE && is_below_normal(format, y)) {
+    const int away = least_exponent(format) - y.exp;
+    y.exp += away - away % (1 << n);
+  }
   if (IS(f, "float16 then cut")) {
     y = num_round(num_round(clipped(y, ref_format_largest(format)), NUM_F32), NUM_F16);
     other.base.round = MX_ROUND_RTZ;

@@ -7,7 +7,7 @@
 #include "fail.h"
 #include "fault_run.h"
 
-enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT };
+enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE };
 
 static const struct {
   int stage, takes;
@@ -24,6 +24,8 @@ static const struct {
              {REF_INPUT, NUMBER, "times"},
              {REF_INPUT, COUNT, "minus mean"},
              {REF_INPUT, NOTHING, "silu"},
+             {REF_INPUT, NOTHING, "over column amax"},
+             {REF_INPUT, NOTHING, "over root of column amax"},
              {REF_INPUT, COUNT, "column"},
              {REF_INPUT, NOTHING, "transposed"},
              {REF_INPUT, COUNT, "pitch"},
@@ -42,6 +44,8 @@ static const struct {
              {REF_TENSOR_SCALE, NUMBER, "value"},
              {REF_TENSOR_SCALE, NUMBER, "times"},
              {REF_TENSOR_SCALE, COUNT, "rows"},
+             {REF_TENSOR_SCALE, COUNT, "running"},
+             {REF_TENSOR_SCALE, COUNT, "running before"},
              {REF_TENSOR_SCALE, NOTHING, "power of two"},
              {REF_TENSOR_SCALE, NOTHING, "bfloat16"},
              {REF_TENSOR_SCALE, NOTHING, "float16"},
@@ -81,6 +85,8 @@ static const struct {
              {REF_SCALE, NOTHING, "bfloat16"},
              {REF_SCALE, NOTHING, "float16"},
              {REF_SCALE, FORMAT, "format"},
+             {REF_SCALE, NOTHING, "modulo"},
+             {REF_SCALE, RULE, "rule"},
              {REF_SCALE, NOTHING, "flush"},
              {REF_SCALE, NOTHING, "flush first"},
              {REF_SCALE, NOTHING, "toward zero"},
@@ -100,6 +106,7 @@ static const struct {
              {REF_STORE, NOTHING, "keep"},
              {REF_STORE, COUNT, "keep from"},
              {REF_STORE, NOTHING, "flush"},
+             {REF_STORE, RULE, "rule"},
              {REF_STORE, NUMBER, "amax times"},
              {REF_DIVISOR, COUNT, "row"},
              {REF_DIVISOR, COUNT, "block"},
@@ -113,6 +120,7 @@ static const struct {
              {REF_DIVISOR, NOTHING, "lanes to"},
              {REF_DIVISOR, COUNT, "plus"},
              {REF_DIVISOR, NUMBER, "amax times"},
+             {REF_DIVISOR, RULE, "rule"},
              {REF_DIVISOR, NOTHING, "zero"},
              {REF_DIVISOR, NOTHING, "zero to zero"},
              {REF_DIVISOR, NOTHING, "zero to +0"},
@@ -122,6 +130,8 @@ static const struct {
              {REF_DIVISOR, NOTHING, "subnormal as normal"},
              {REF_DIVISOR, COUNT, "reciprocal bits"},
              {REF_DIVISOR, COUNT, "reciprocal nearest bits"},
+             {REF_DIVISOR, COUNT, "scale reciprocal bits"},
+             {REF_DIVISOR, COUNT, "scale reciprocal nearest bits"},
              {REF_DIVISOR, NOTHING, "reciprocal bfloat16"},
              {REF_DIVISOR, NOTHING, "reciprocal float16"},
              {REF_DIVISOR, NOTHING, "bfloat16"},
@@ -147,6 +157,7 @@ static const struct {
              {REF_ELEMENT, NOTHING, "modulo"},
              {REF_ELEMENT, NOTHING, "flush"},
              {REF_ELEMENT, NUMBER, "subnormal times"},
+             {REF_ELEMENT, COUNT, "shift bits"},
              {REF_ELEMENT, NUMBER, "up from"},
              {REF_ELEMENT, NUMBER, "up beyond"},
              {REF_ELEMENT, NOTHING, "toward zero"},
@@ -193,6 +204,7 @@ static const char *const stages[] = {
     [REF_CLAMP] = "clamp",     [REF_ELEMENT] = "element rounding", [REF_CODE] = "code",          [REF_LAYOUT] = "layout"};
 static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale", "order"};
 static const char *const plain[] = {"all", "tail", "zero", "subnormal", "negative", "positive"};
+static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
 static const char *const layouts[] = {
 #define MX_LAYOUT(id, name, ...) [MX_LAYOUT_##id] = name,
 #include "../formats/layouts.def"
@@ -271,6 +283,10 @@ static int read_argument(ref_fault *f, int takes, const char *text) {
   case LAYOUT:
     for (size_t k = 1; k < LENGTH(layouts); k++)
       if (layouts[k] && !strcmp(layouts[k], text)) return f->layout = (int)k, 1;
+    return 0;
+  case RULE:
+    for (size_t k = 0; k < LENGTH(rules); k++)
+      if (!strcmp(rules[k], text)) return f->rule = rules[k], 1;
     return 0;
   default: /* a name of both tables is the element format: an INT8 has no scale */
     for (int k = 0; k < MX_ELEM_COUNT + MX_SCALE_COUNT; k++) {

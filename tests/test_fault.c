@@ -33,7 +33,8 @@ START_TEST(text_there_and_back) {
                                       "all: divisor <- as number e4m3",
                                       "all: element rounding <- bits behind the point -1",
                                       "all: input <- scaled format e5m2",
-                                      "all: layout <- scales twice in nv128x4"};
+                                      "all: layout <- scales twice in nv128x4",
+                                      "tail: divisor <- rule nearest"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
     mx_error err;
@@ -230,7 +231,9 @@ START_TEST(found_and_predicts) {
                                            {"nvfp4-plain", "all: scale rounding <- worse of 6 and 4"},
                                            {"mxfp4-ue5m3", "all: divisor <- as number e4m3"},
                                            {"ocp-mxfp4", "all: element rounding <- up from 4.5"},
-                                           {"ocp-mxint8", "all: element rounding <- modulo"}};
+                                           {"ocp-mxint8", "all: element rounding <- modulo"},
+                                           {"nvfp4-plain", "all: divisor <- scale reciprocal bits 4"},
+                                           {"ocp-mxfp4", "all: scale store <- rule up"}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);

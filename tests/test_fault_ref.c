@@ -100,6 +100,11 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   case MX_FAULT_ARG_LAYOUT:
     snprintf(argument, sizeof argument, " %s", mx_layout_name((mx_layout)(1 + below(4))));
     break;
+  case MX_FAULT_ARG_RULE: {
+    static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
+    snprintf(argument, sizeof argument, " %s", rules[below(sizeof rules / sizeof *rules)]);
+    break;
+  }
   default:
     break;
   }
@@ -143,6 +148,8 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "all: input <- column 9999999999",
                                       "all: divisor <- as e9m9",
                                       "all: layout <- scales in row",
+                                      "all: divisor <- rule quest",
+                                      "all: divisor <- rule",
                                       "rows: input <- relu",
                                       "rows%0=0: input <- relu",
                                       "rows%129=0: input <- relu",
@@ -269,6 +276,31 @@ static const struct {
      {0x7E, 0x7E},
      {0xA7, 0xC7}}, /* each row's largest scale is 448; 6 and -1, 3 and -1 over 0.5 */
     {"nvfp4-plain", {"all: tensor scale <- power of two"}, {0x7E, 0x78}, {0xA7, 0xC7}}, /* T = 2^-9: 512 saturates, 256 */
+    {"nvfp4-plain", {"all: tensor scale <- running 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},    /* row 0 has the largest number */
+    {"nvfp4-plain", {"rows=1: tensor scale <- running before 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: tensor scale <- running before 1"}, {0x7E, 0x76}, {0xF7, 0xC7}}, /* T = 1 / 2688: 2688 saturates at 448, 36 and -6 */
+    {"nvfp4-plain",
+     {"all: tensor scale <- times 0.5", "all: scale rounding <- modulo"},
+     {0x06, 0x7E},
+     {0xF7, 0xC7}}, /* 896 is 0x86 without 0x80 */
+    {"ocp-mxfp4", {"all: scale store <- rule ceil"}, {128, 127}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- rule ceil"}, {127, 126}, {0x95, 0xA5}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: scale rounding <- rule up"}, {128, 127}, {0x96, 0xA6}}, /* 7.5 / 2, -0.625; 3.75, -1.25 */
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: scale rounding <- rule nearest"}, {127, 126}, {0xA7, 0xC7}}, /* 1.25 is nearer to 1 */
+    {"ocp-mxfp4", {"all: input <- over column amax"}, {125, 125}, {0xE6, 0xE4}},                                  /* 1 and -1; 0.5 and -1 */
+    {"ocp-mxfp4", {"all: input <- over root of column amax"}, {126, 125}, {0xC6, 0xE6}}, /* 2.449 over 0.5, -2; 1.22 over 0.25, -4 */
+    {"nvfp4-plain",
+     {"rows=1: input <- times 0.8125", "all: divisor <- scale reciprocal bits 1"},
+     {0x7E, 0x73},
+     {0xA7, 0xB6}}, /* 1 / 176 = 1.45 2^-8: 4.27, -1.42 */
+    {"nvfp4-plain",
+     {"rows=1: input <- times 0.8125", "all: divisor <- scale reciprocal nearest bits 1"},
+     {0x7E, 0x73},
+     {0xA7, 0xC7}}, /* 1.5 2^-8 */
+    {"ocp-mxfp4",
+     {"elements=1: input <- times 0.125", "all: element rounding <- shift bits 1"},
+     {127, 126},
+     {0x97, 0xA7}}, /* -0.125, 3 bits: 1; -0.25, 2: 0 */
     {"ocp-mxfp4", {"all: code <- sign of 1"}, {127, 126}, {0x2F, 0x4F}},
     {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
     {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},
@@ -401,6 +433,8 @@ START_TEST(a_mutant_of_the_reference_is_seen) {
                                          {"all: element rounding <- ties up", "all: element rounding <- ties down"},
                                          {"all: element rounding <- up from 2.25", "all: element rounding <- up beyond 2.75"},
                                          {"all: element rounding <- guard bits 1", "all: element rounding <- guard bits 3"},
+                                         {"all: divisor <- scale reciprocal bits 3", "all: divisor <- scale reciprocal nearest bits 3"},
+                                         {"all: input <- over column amax", "all: input <- over root of column amax"},
                                          {"all: code <- sign of 1", "all: code <- sign rolled 1"},
                                          {"elements=15: code <- negate", "elements=14: code <- negate"},
                                          {"all: layout <- row 1", "all: layout <- codes of row 1"}};

@@ -95,6 +95,9 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   case MX_FAULT_DIVISOR_BITS:
   case MX_FAULT_DIVISOR_BITS_NEAREST:
     return (double)(x * to_bits(reciprocal_of(p, s), (int)f->number, f->op == MX_FAULT_DIVISOR_BITS_NEAREST));
+  case MX_FAULT_DIVISOR_SCALE_BITS:
+  case MX_FAULT_DIVISOR_SCALE_BITS_NEAREST:
+    return (double)(x * to_bits(1 / part_of(p, s), (int)f->number, f->op == MX_FAULT_DIVISOR_SCALE_BITS_NEAREST) * (1 / t));
   case MX_FAULT_DIVISOR_RCP_BF16:
     return (double)(x * mxi_round_dtype(reciprocal_of(p, s), MX_INPUT_DTYPE_BFLOAT16));
   case MX_FAULT_DIVISOR_RCP_F16:
@@ -175,6 +178,9 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
   case MX_FAULT_DIVISOR_LANES_FROM:
   case MX_FAULT_DIVISOR_LANES_TO:
     *code = code_of_lanes(r, f, row, col, *code);
+    return 1;
+  case MX_FAULT_DIVISOR_RULE:
+    *code = mxi_fault_code_by_rule(r, f, &r->stats[k], k, *code);
     return 1;
   case MX_FAULT_DIVISOR_PLUS:
     *code = mxi_fault_code_of(r->plan.scale, (double)*code + f->number);

@@ -30,6 +30,9 @@ uint32_t mxi_fault_magnitude(const mx_format *f, uint32_t code);
 /** Does the rounding of y meet the fault? A threshold acts between two neighbours alone. */
 int mxi_fault_meets(const mx_format *f, const mx_fault *fault, double y);
 int mxi_fault_is_threshold(int op);
+/** The code of the number nearest to a magnitude, ties to even, if numbers went on beyond the largest. Below MXI_NO_STEPS. */
+uint64_t mxi_fault_count(const mx_format *f, double a);
+#define MXI_NO_STEPS 0x1p40 /* no format has steps there, and counts of them would not fit */
 /** The code of y under a fault that rounds by the steps of the format. */
 uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how);
 /** What element (row, col) of the block is divided to. */

@@ -50,11 +50,24 @@ void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax) {
   plan->chain = r->chain;
   mxi_plan_set_amax(plan, amax);
   for (size_t i = 0; i < r->n_faults && plan->has_tensor_scale && !r->spec.tensor_given; i++)
-    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && r->faults[i].op != MX_FAULT_TENSOR_SCALE_ROWS) {
+    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && !mxi_fault_is_grouping(r->faults[i].op)) {
       mx_plan stored = *plan;
       stored.norm = r->norm;
       mxi_fault_give_tensor(plan, &stored, &r->faults[i]);
     }
+}
+
+mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f, size_t g, float before) {
+  const size_t n = (size_t)f->number, first = f->op == MX_FAULT_TENSOR_SCALE_BEFORE ? g - 1 : g;
+  float own = 1; /* of a maximum's register before the first rows */
+  if (f->op == MX_FAULT_TENSOR_SCALE_BEFORE && g < 2) before = 0;
+  if (f->op != MX_FAULT_TENSOR_SCALE_BEFORE || g) {
+    const size_t end = (first + 1) * n < r->rows ? (first + 1) * n : r->rows;
+    const mx_status status = mxi_fault_rows_amax(&own, r, first * n, end);
+    if (status) return status;
+  }
+  *out = f->op == MX_FAULT_TENSOR_SCALE_ROWS ? own : fmaxf(before, own);
+  return MX_OK;
 }
 
 /* The last fault of that kind; the others of the stage act on each group as on the tensor. */
@@ -63,17 +76,16 @@ mx_status mxi_fault_set_groups(fault_run *r) {
   free(r->groups);
   r->groups = NULL;
   for (size_t i = 0; i < r->n_faults; i++)
-    if (r->faults[i].op == MX_FAULT_TENSOR_SCALE_ROWS) f = &r->faults[i];
+    if (mxi_fault_is_grouping(r->faults[i].op)) f = &r->faults[i];
   if (!f || f->number < 1 || !r->plan.has_tensor_scale || r->spec.tensor_given) return MX_OK;
   r->group = (size_t)f->number;
   r->of_groups = &f->region;
   const size_t n = r->rows / r->group + (r->rows % r->group != 0);
   mx_plan *groups = malloc((n + 1) * sizeof *groups);
   mx_status status = groups ? MX_OK : MX_ERR_NOMEM;
+  float amax = 0;
   for (size_t g = 0; g < n && !status; g++) {
-    const size_t end = (g + 1) * r->group < r->rows ? (g + 1) * r->group : r->rows;
-    float amax;
-    status = mxi_fault_rows_amax(&amax, r, g * r->group, end);
+    status = mxi_fault_group_amax(&amax, r, f, g, amax);
     groups[g] = r->plan;
     if (!status) mxi_fault_set_tensor(&groups[g], r, amax);
     groups[g].tensor_scale = r->plan.tensor_scale; /* what is stored */

@@ -54,6 +54,18 @@ static void was_in_format(fault_run *r, const mx_fault *f) {
       r->x[i] = (float)mxi_fault_to_format(f->format, (double)(r->x[i] * k)) / k;
 }
 
+/* Each column over its largest finite magnitude, or the root of that; one of zeros stays. */
+static void over_columns(fault_run *r, const mx_fault *f) {
+  for (size_t c = 0; c < r->cols; c++) {
+    float m = 0;
+    for (size_t i = 0; i < r->rows; i++)
+      if (isfinite(r->x[i * r->cols + c])) m = fmaxf(m, fabsf(r->x[i * r->cols + c]));
+    if (f->op == MX_FAULT_INPUT_OVER_ROOT) m = sqrtf(m);
+    for (size_t i = 0; i < r->rows && m > 0; i++)
+      if (mxi_fault_element_in(r, &f->region, i, c)) r->x[i * r->cols + c] /= m;
+  }
+}
+
 static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
   const size_t rows = r->rows, cols = r->cols;
   if (f->op == MX_FAULT_INPUT_MEAN) {
@@ -83,6 +95,10 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
   }
   if (f->op == MX_FAULT_INPUT_SCALED_FORMAT) {
     was_in_format(r, f);
+    return MX_OK;
+  }
+  if (f->op == MX_FAULT_INPUT_OVER_COLUMN || f->op == MX_FAULT_INPUT_OVER_ROOT) {
+    over_columns(r, f);
     return MX_OK;
   }
   if (f->op == MX_FAULT_INPUT_COLUMN) {

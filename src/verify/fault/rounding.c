@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "verify/fault/elements.h"
 #include "verify/fault/run.h"
 
 /* The number that the rule rounds to a scale, rounded to binary32; 0 for one that is rounded to no scale. */
@@ -50,6 +51,28 @@ static int log2_rounded(float x) {
   return e + (m * m >= 2);
 }
 
+const fault_rule *mxi_fault_rule(int k) {
+  static const fault_rule rules[] = {{"floor", MX_SCALE_RULE_FLOOR, MX_SCALE_ROUND_RNE},   {"ceil", MX_SCALE_RULE_CEIL, MX_SCALE_ROUND_RNE},
+                                     {"even", MX_SCALE_RULE_EVEN, MX_SCALE_ROUND_RNE},     {"up", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_UP},
+                                     {"nearest", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_RNE}, {"down", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_DOWN}};
+  return k >= 0 && (size_t)k < sizeof rules / sizeof *rules ? &rules[k] : NULL;
+}
+
+uint32_t mxi_fault_code_by_rule(const fault_run *r, const mx_fault *f, const mx_block_stats *st, size_t k, uint32_t otherwise) {
+  const mx_format *scale = r->plan.scale;
+  mx_plan p = r->plan;
+  uint32_t code;
+  if (scale->kind != MX_KIND_EXP || scale->man_bits || p.has_tensor_scale || p.spec.scale_form != MX_SCALE_FORM_DECODE || st->has_nan ||
+      st->has_inf)
+    return otherwise;
+  p.spec.scale_rule = (uint8_t)mxi_fault_rule(f->format)->rule;
+  p.spec.scale_round = (uint8_t)mxi_fault_rule(f->format)->round;
+  p.spec.scale_margin = 0;
+  p.f = mx_format_max(p.elem);
+  p.scale_encode = mx_scale_encoding(&p.spec);
+  return mxi_block_scale_code(&code, &p, st, 0, k) ? otherwise : code;
+}
+
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code) {
   const mx_format *scale = r->plan.scale;
@@ -70,6 +93,13 @@ uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d
   case MX_FAULT_SCALE_FORMAT:
     v = number_of(r, st, map_to_4, d * r->across + a);
     return v > 0 ? nearest(mxi_fault_format(f->format), v) & (uint32_t)((UINT64_C(1) << scale->bits) - 1) : code;
+  case MX_FAULT_SCALE_RULE:
+    return mxi_fault_code_by_rule(r, f, st, d * r->across + a, code);
+  case MX_FAULT_SCALE_MODULO:
+    v = scale->kind == MX_KIND_FLOAT ? number_of(r, st, map_to_4, d * r->across + a) : 0;
+    return v > 0 && (double)v < MXI_NO_STEPS
+               ? (uint32_t)mxi_fault_count(scale, (double)v) & (uint32_t)((UINT64_C(1) << (scale->bits - scale->sign_bits)) - 1)
+               : code;
   case MX_FAULT_SCALE_FLUSH_FIRST:
     v = number_of(r, st, map_to_4, d * r->across + a);
     return v > 0 && scale->kind == MX_KIND_FLOAT && (double)v < ldexp(1, 1 - scale->bias) ? 0 : code;

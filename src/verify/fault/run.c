@@ -294,6 +294,8 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
     return a ? stored[k - 1] : mxi_fault_code_of(r->plan.scale, f->number);
   case MX_FAULT_STORE_AMAX_TIMES:
     return mxi_fault_code_of_amax(r, f, d, a, code);
+  case MX_FAULT_STORE_RULE:
+    return mxi_fault_code_by_rule(r, f, &r->stats[k], k, code);
   default:
     return code;
   }

@@ -103,6 +103,14 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code);
+/* Rules by which kernels make a power of two of a block's maximum, scale.rule with scale.round. NULL beyond the last. */
+typedef struct fault_rule {
+  const char *name;
+  int rule, round;
+} fault_rule;
+const fault_rule *mxi_fault_rule(int k);
+/* The code by the rule that the fault names, of a block k with that maximum. */
+uint32_t mxi_fault_code_by_rule(const fault_run *r, const mx_fault *f, const mx_block_stats *st, size_t k, uint32_t otherwise);
 /* The code of a scale that is made with another largest element. 1: the spec refuses the block. */
 int mxi_fault_scale_of_largest(uint32_t *code, const mx_plan *plan, const mx_block_stats *st, float largest, uint64_t index);
 /* What a block is computed with. */
@@ -111,6 +119,11 @@ const mx_plan *mxi_fault_plan(const fault_run *r, size_t d, size_t a);
 mx_status mxi_fault_rows_amax(float *out, const fault_run *r, size_t first, size_t end);
 /* Gives a plan the numbers of a tensor with that maximum. */
 void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax);
+/* The maximum that group g of rows is computed with, from that of the group before it, under a fault of the tensor scale. */
+mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f, size_t g, float before);
+static inline int mxi_fault_is_grouping(int op) {
+  return op == MX_FAULT_TENSOR_SCALE_ROWS || op == MX_FAULT_TENSOR_SCALE_RUNNING || op == MX_FAULT_TENSOR_SCALE_BEFORE;
+}
 /* Makes the plans of the groups of rows that a fault of the tensor scale takes for tensors. */
 mx_status mxi_fault_set_groups(fault_run *r);
 /* A maximum that a fault made: between 0 and the largest binary32. */

@@ -3,8 +3,6 @@
 
 #include "verify/fault/elements.h"
 
-/* Magnitudes from here on are rounded as the spec has it: no format has such steps, and counts of them would not fit. */
-static const double NO_STEPS = 0x1p40;
 /* More guard bits than these change nothing: a quotient is known to 53 bits. */
 enum { MOST_GUARD = 20, MOST_POINT = 20 };
 
@@ -21,6 +19,8 @@ static uint64_t count_of(const mx_format *f, double a, int nearest) {
   const double n = a / step_at(f, a, &binade);
   return (uint64_t)(nearest ? rint(n) : floor(n)) + ((uint64_t)binade << f->man_bits);
 }
+
+uint64_t mxi_fault_count(const mx_format *f, double a) { return count_of(f, a, 1); }
 
 static int is_below_normal(const mx_format *f, double y) { return f->kind == MX_KIND_FLOAT && fabs(y) < ldexp(1, 1 - f->bias); }
 
@@ -69,10 +69,17 @@ static double cut_behind(const mx_format *f, double y, double n) {
 
 static double to_point(double y, double n) { return n >= -MOST_POINT && n <= MOST_POINT ? ldexp(rint(ldexp(y, (int)n)), -(int)n) : y; }
 
+/* y below the normal numbers, shifted by the low n bits alone of its distance from them. */
+static double shifted(const mx_format *f, double y, double n) {
+  if (!(n >= 1 && n <= MOST_GUARD) || y == 0 || !is_below_normal(f, y)) return y;
+  const int away = 1 - f->bias - ilogb(y);
+  return ldexp(y, away - (away & ((1 << (int)n) - 1)));
+}
+
 static double clipped(double y, double most) { return fabs(y) > most ? copysign(most, y) : y; }
 
 uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how) {
-  const int usual = isnan(y) || fabs(y) >= NO_STEPS;
+  const int usual = isnan(y) || fabs(y) >= MXI_NO_STEPS;
   switch (fault->op) {
   case MX_FAULT_ELEMENT_THRESHOLD:
   case MX_FAULT_ELEMENT_BEYOND:
@@ -94,6 +101,9 @@ uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y,
     break;
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
     if (is_below_normal(f, y)) y = (double)((float)y * (float)fault->number);
+    break;
+  case MX_FAULT_ELEMENT_SHIFT:
+    y = shifted(f, y, fault->number);
     break;
   case MX_FAULT_ELEMENT_CLIP:
     y = clipped(y, fabs((double)(float)fault->number));

@@ -132,6 +132,10 @@ static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
   case MX_FAULT_ARG_LAYOUT:
     f->format = mx_layout_find(text);
     return f->format > 0 ? MX_OK : mx_fail(err, MX_ERR_ARG, "fault: layout '%s': mxgold formats layouts lists them", text);
+  case MX_FAULT_ARG_RULE:
+    for (f->format = 0; mxi_fault_rule(f->format); f->format++)
+      if (!strcmp(mxi_fault_rule(f->format)->name, text)) return MX_OK;
+    return mx_fail(err, MX_ERR_ARG, "fault: rule '%s': expected floor, ceil, even, up, nearest or down", text);
   default:
     for (f->format = 0; f->format < MX_ELEM_COUNT + MX_SCALE_COUNT; f->format++)
       if (mxi_fault_format(f->format) == mx_format_find(text)) return MX_OK;
@@ -214,6 +218,7 @@ static void print_argument(char out[64], const mx_fault *f) {
   if (arg == MX_FAULT_ARG_COUNT) snprintf(out, 64, "%.0f", f->number);
   if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, 64, "%s", mxi_fault_format(f->format)->name);
   if (arg == MX_FAULT_ARG_LAYOUT) snprintf(out, 64, "%s", mx_layout_name((mx_layout)f->format));
+  if (arg == MX_FAULT_ARG_RULE) snprintf(out, 64, "%s", mxi_fault_rule(f->format)->name);
 }
 
 size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {

@@ -244,13 +244,13 @@ int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v) {
   return plainest(&f->number, in, bits, 0);
 }
 
-/* Are the scales of the rows from `first` on those of a tensor of its own? */
-static int is_tensor(const view *v, size_t first, size_t n) {
+/* Are the scales of group g of rows those of a tensor of its own? before: the maximum of the group before it. */
+static int is_tensor(const view *v, const mx_fault *f, size_t g, float before) {
   const fault_run *r = &v->r;
-  const size_t end = first + n < r->rows ? first + n : r->rows, d = first / r->block_rows;
+  const size_t d = g * (size_t)f->number / r->block_rows;
   mx_plan plan = r->plan;
   float amax;
-  if (noted_status(mxi_fault_rows_amax(&amax, r, first, end), v->e->until.lack)) return 0;
+  if (noted_status(mxi_fault_group_amax(&amax, r, f, g, before), v->e->until.lack)) return 0;
   mxi_fault_set_tensor(&plan, r, amax);
   for (size_t a = 0; a < r->across; a++) {
     const mx_block_stats *st = &r->stats[d * r->across + a];
@@ -265,7 +265,11 @@ int mxi_fits_rows(const mx_fault *f, const view *v) {
   const size_t n = (size_t)f->number;
   const int stored = !v->s->has_tensor_scale || v->s->tensor_scale == v->r.plan.tensor_scale;
   if (!v->r.plan.has_tensor_scale || v->r.spec.tensor_given || !v->scales_wrong || !stored || n % v->r.block_rows) return 0;
-  return v->r.spec.select != MX_SELECT_ABSMAX || (is_tensor(v, 0, n) && is_tensor(v, (v->r.rows - 1) / n * n, n));
+  const size_t last = (v->r.rows - 1) / n, end = f->op == MX_FAULT_TENSOR_SCALE_BEFORE ? (last - 1) * n : last * n;
+  float before = 0;
+  if (f->op != MX_FAULT_TENSOR_SCALE_ROWS && last && end && noted_status(mxi_fault_rows_amax(&before, &v->r, 0, end), v->e->until.lack))
+    return 0;
+  return v->r.spec.select != MX_SELECT_ABSMAX || (is_tensor(v, f, 0, 0) && is_tensor(v, f, last, before));
 }
 
 /* ---- elements */

@@ -59,7 +59,9 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
   add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
-  for (size_t n = 1; n < rows && n <= 256; n *= 2) add(l, MX_FAULT_TENSOR_SCALE_ROWS, (double)n)->fit = FIT_ROWS;
+  static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_RUNNING, MX_FAULT_TENSOR_SCALE_BEFORE};
+  for (size_t i = 0; i < sizeof grouping / sizeof *grouping; i++)
+    for (size_t n = 1; n < rows && n <= 256; n *= 2) add(l, grouping[i], (double)n)->fit = FIT_ROWS;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     add_format(l, MX_FAULT_INPUT_FORMAT, ways[i]), add_format(l, MX_FAULT_INPUT_SCALED_FORMAT, ways[i]);
@@ -68,6 +70,8 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_INPUT_MEAN, (double)block);
   if (block != cols) add(l, MX_FAULT_INPUT_MEAN, (double)cols);
   EACH(l, MX_FAULT_INPUT_MEAN, 16, 32, 64, 128);
+  add(l, MX_FAULT_INPUT_OVER_ROOT, 0);
+  add(l, MX_FAULT_INPUT_OVER_COLUMN, 0);
   EACH(l, MX_FAULT_INPUT_COLUMN, 1, -1);
   add(l, MX_FAULT_INPUT_TRANSPOSED, 0);
   add(l, MX_FAULT_INPUT_PITCH, 0)->fit = FIT_PITCH;
@@ -152,6 +156,12 @@ static void maxima(list *l, size_t area) {
   for (uint32_t k = 0; area <= MX_REGION_MOST && k < area; k++) add_placed(l, MX_FAULT_AMAX_ONLY, 0, all_but((uint32_t)area, k));
 }
 
+/* Other rules that make a power of two. */
+static void rules(list *l, int op, const mx_spec *spec) {
+  const mx_format *scale = mx_scale_format(spec->scale);
+  for (int k = 0; mxi_fault_rule(k) && scale->kind == MX_KIND_EXP && !scale->man_bits; k++) add_format(l, op, k);
+}
+
 static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_SCALE_PLUS, 1, -1, 2, -2);
   add(l, MX_FAULT_SCALE_LARGEST, 0)->fit = FIT_SCALES;
@@ -165,6 +175,7 @@ static void scales(list *l, const mx_spec *spec) {
     add(l, MX_FAULT_SCALE_BF16, 0);
     add(l, MX_FAULT_SCALE_F16, 0);
     add(l, MX_FAULT_SCALE_FLUSH_FIRST, 0);
+    add(l, MX_FAULT_SCALE_MODULO, 0);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
       if (mxi_fault_format(others[i]) != format) add_format(l, MX_FAULT_SCALE_FORMAT, others[i]);
   }
@@ -193,10 +204,11 @@ static void scales(list *l, const mx_spec *spec) {
     add_placed(l, MX_FAULT_STORE_KEEP_FROM, resets[i], (mx_region){.of = MX_REGION_ZERO});
     add_placed(l, MX_FAULT_STORE_KEEP_FROM, resets[i], (mx_region){.of = MX_REGION_SUBNORMAL});
   }
+  rules(l, MX_FAULT_STORE_RULE, spec);
   add(l, MX_FAULT_STORE_AMAX_TIMES, 0)->fit = FIT_SCALES;
 }
 
-static void divisors(list *l, size_t area) {
+static void divisors(list *l, const mx_spec *spec, size_t area) {
   uint32_t steps[32];
   for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++) add(l, MX_FAULT_DIVISOR_LANES, steps[i]);
   if (area <= MX_REGION_MOST) add(l, MX_FAULT_DIVISOR_LANES_FROM, 0), add(l, MX_FAULT_DIVISOR_LANES_TO, 0);
@@ -208,6 +220,7 @@ static void divisors(list *l, size_t area) {
   add(l, MX_FAULT_DIVISOR_ROW_XOR, 1);
   EACH(l, MX_FAULT_DIVISOR_BLOCK_XOR, 1, 2);
   EACH(l, MX_FAULT_DIVISOR_PLUS, 1, -1);
+  rules(l, MX_FAULT_DIVISOR_RULE, spec);
   add(l, MX_FAULT_DIVISOR_ZERO, 0);
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
@@ -218,7 +231,10 @@ static void divisors(list *l, size_t area) {
                               MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE, MX_FAULT_DIVISOR_TENSOR_INVERTED,
                               MX_FAULT_DIVISOR_ONE,       MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
-  for (double n = 3; n <= 16; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
+  const int of_powers =
+      mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE; /* whose reciprocals have no bits */
+  for (double n = 3; n <= 16 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
+  for (double n = 2; n <= 12 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_SCALE_BITS, n), add(l, MX_FAULT_DIVISOR_SCALE_BITS_NEAREST, n);
 }
 
 static void elements(list *l, const mx_spec *spec) {
@@ -254,6 +270,7 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_ELEMENT_STEPS, 1, 0, 2, 3, 4);
   for (double n = 0; n <= 8; n++) add(l, MX_FAULT_ELEMENT_GUARD, n);
   EACH(l, MX_FAULT_ELEMENT_SUBNORMAL_TIMES, 2, 0.5);
+  EACH(l, MX_FAULT_ELEMENT_SHIFT, 3, 2, 4, 5);
   EACH(l, MX_FAULT_CODE_PLUS, 1, -1, ldexp(1, mx_elem_format(spec->elem)->bits - 1));
   if (mx_elem_format(spec->elem)->kind == MX_KIND_INT)
     add(l, MX_FAULT_CODE_SIGN_MAGNITUDE, 0);
@@ -291,7 +308,7 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   maxima(&l, block_rows * block_cols);
   maxima_elsewhere(&l, block_cols, block_rows * block_cols, cols);
   scales(&l, spec);
-  divisors(&l, block_rows * block_cols);
+  divisors(&l, spec, block_rows * block_cols);
   elements(&l, spec);
   layouts(&l, rows, cols);
   return l.n;

@@ -40,7 +40,7 @@ static int gives_every_byte(const mx_sample *samples, size_t n, const mx_spec *s
 static int is_plain(const option *o) {
   const int arg = mx_fault_row_at(o->fault.op)->arg;
   const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
-  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || of_next);
+  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
 }
 
 static int over(blame *out, const base *b, const mx_sample *samples, size_t n, const mx_spec *spec, effort *e) {

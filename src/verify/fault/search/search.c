@@ -548,8 +548,8 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
       if (how == PASS_TENSOR)
         explain_early(h, at, v, MX_STAGE_TENSOR, MX_STAGE_TENSOR);
-      else if (how == PASS_EARLY)
-        explain_early(h, at, v, MX_STAGE_INPUT, MX_STAGE_TENSOR_AMAX);
+      else if (how == PASS_EARLY) /* a fault of the tensor scale may change the stored one, too */
+        explain_early(h, at, v, MX_STAGE_INPUT, at->other_tensor ? MX_STAGE_TENSOR : MX_STAGE_TENSOR_AMAX);
       else if (how == PASS_LAYOUT)
         explain_moved(h, at, v);
       else
