@@ -10,6 +10,7 @@ typedef struct option {
   mx_fault fault;
   fit_by fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it */
   int placed; /* its region is given: none is looked for */
+  int rare;   /* few kernels have it: where another fault gives the same bytes, that is the answer */
 } option;
 
 enum { MOST_OPTIONS = 512 };

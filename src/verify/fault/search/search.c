@@ -33,6 +33,9 @@ enum { BITS_OF_A_SCALE = 3 };
 /* What a fault without a constant costs that is taken as the first of two, in bits. */
 enum { BITS_OF_A_FAULT = 13 };
 
+/* A rare fault costs so much more: more than a rival may. */
+enum { BITS_OF_RARE = 12 };
+
 /* A scale takes as long as so many elements. */
 enum { SCALE_WORTH = 4 };
 
@@ -62,7 +65,7 @@ static void keep(finding *at, size_t *n, const finding *f, int by_fails) {
 }
 
 /* How many bits a choice among the options costs, with its argument. */
-static double option_cost(const option *o, double bits) { return 9 + bits + (o->placed ? 6 : 0); }
+static double option_cost(const option *o, double bits) { return 9 + bits + (o->placed ? 6 : 0) + (o->rare ? BITS_OF_RARE : 0); }
 
 /* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
