@@ -28,8 +28,9 @@ mx_input_kernel mxi_input_scalar, mxi_input_avx2, mxi_input_avx512, mxi_input_ne
 typedef int mx_turn_kernel(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in);
 mx_turn_kernel mxi_turn_scalar, mxi_turn_avx2, mxi_turn_avx512, mxi_turn_neon;
 
-/** The largest magnitude, as bits, of such a transpose after that, or -1 if this kernel does not do it. */
-typedef int32_t mx_turned_amax_kernel(const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in);
+/** The largest magnitude, as bits, of such a transpose after that, or -1 if this kernel does not do it; before: of x itself. Either is that of Inf or a
+ *  NaN if x has one of these. */
+typedef int32_t mx_turned_amax_kernel(int32_t *before, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in);
 mx_turned_amax_kernel mxi_turned_amax_avx2, mxi_turned_amax_avx512, mxi_turned_amax_neon;
 
 /** Widens n bfloat16 or binary16 numbers (MX_INPUT_DTYPE_*) to binary32; a NaN keeps its payload. */

@@ -161,12 +161,12 @@ void KERNEL(float *out, const float *x, size_t n, const mx_input *in) {
 /* Whether the W rows that are transposed together are a tile of the rotation, and nothing else is done to them. */
 INLINE int is_tile(const mx_input *in) { return W == 16 && in->had_size == W && in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush; }
 
-/* Rotates each lane of W rows, which takes no permutations; without the factor. */
-INLINE void rotate_down(vf t[W], const mx_input *in) {
+/* Rotates each lane of W rows, which takes no permutations, with strides 1 .. end / 2; without the factor. */
+INLINE void rotate_down(vf t[W], const mx_input *in, const unsigned end) {
   if (in->signs)
     for (unsigned k = 0; k < W; k++) t[k] = vi_float(vi_xor(vf_bits(t[k]), vi_set((int32_t)in->sign[k])));
 #pragma GCC unroll 4
-  for (unsigned stride = 1; stride < W; stride *= 2)
+  for (unsigned stride = 1; stride < end; stride *= 2)
 #pragma GCC unroll 16
     for (unsigned k = 0; k < W; k++)
       if (!(k & stride)) {
@@ -190,7 +190,7 @@ INLINE void turned(float *out, size_t ld_out, const float *x, size_t ld, size_t 
       vf t[W];
       load_rows(t, x + c * ld + r, ld);
       if (rotates) {
-        rotate_down(t, in);
+        rotate_down(t, in, W);
         for (size_t k = 0; k < W; k++) t[k] = finished(t[k], vf_set(in->factor));
       }
       vf_transpose(t);
@@ -209,17 +209,23 @@ int TURN(float *out, size_t ld_out, const float *x, size_t ld, size_t n_rows, si
   return rotates;
 }
 
-/* Multiplying by the factor and rounding keeps the order of magnitudes, so that the largest alone is multiplied. A NaN counts as larger than Inf. */
-int32_t TURNED_AMAX(const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in) {
-  vi most = vi_set(0);
+/* Multiplying by the factor and rounding keeps the order of magnitudes, so that the largest alone is multiplied; and of a + b and a - b, which end a
+ * rotation, the larger magnitude is |a| + |b|. A NaN counts as larger than Inf. */
+int32_t TURNED_AMAX(int32_t *before, const float *x, size_t ld, size_t n_rows, size_t n_cols, const mx_input *in) {
+  vi plain = vi_set(0), most = vi_set(0);
   if (!is_tile(in) || n_rows % W || n_cols % W) return -1;
   for (size_t c = 0; c < n_cols; c += W)
     for (size_t r = 0; r < n_rows; r += W) {
       vf t[W];
       load_rows(t, x + c * ld + r, ld);
-      rotate_down(t, in);
-      for (size_t k = 0; k < W; k++) most = vi_max(most, magnitude_of(vf_bits(t[k])));
+      for (size_t k = 0; k < W; k++) plain = vi_max(plain, magnitude_of(vf_bits(t[k])));
+      rotate_down(t, in, W / 2);
+      for (size_t k = 0; k < W / 2; k++) {
+        const vf a = vi_float(magnitude_of(vf_bits(t[k]))), b = vi_float(magnitude_of(vf_bits(t[k + W / 2])));
+        most = vi_max(most, vf_bits(vf_add(a, b)));
+      }
     }
+  *before = vi_hmax(plain);
   const vf largest = finished(vi_float(vi_set(vi_hmax(most))), vf_set(in->factor));
   return vi_hmax(vf_bits(largest));
 }

@@ -172,23 +172,27 @@ static void see_row(float *largest, int *has_nan, const float *x, size_t n, cons
   }
 }
 
-/* Finds the maximum of a rotated, transposed source as it lies in memory, a tile's rows at a time. Returns 0 if its kernel does not do that, or where
- * there are NaN or Inf. */
-static int turned_amax(float *out, const mx_source *src, const mx_exec *exec) {
+/* Finds the maximum of a rotated, transposed source as it lies in memory, a tile's rows at a time, and that of the same numbers before they are
+ * rotated. Returns 0 if its kernel does not do that, or where there are NaN or Inf. */
+static int turned_amax(float *out, float *plain, const mx_source *src, const mx_exec *exec) {
   const size_t tile = src->input.had_size, ld = (size_t)src->col_step;
   int32_t largest = 0, least = 0; /* of the bits of parts: less than 0 says no */
+  int32_t unrotated = 0;
   if (src->col_step == 1 || !tile || src->cols % tile || !src->turned_amax) return 0;
-#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES)) reduction(max             \
-                                                                                                                               : largest)      \
-    reduction(min                                                                                                                              \
-              : least)
+#pragma omp parallel for schedule(static) num_threads(mx_threads(exec, src->rows * src->cols, 2 * MX_THREAD_VALUES))                           \
+    reduction(max                                                                                                                              \
+              : largest, unrotated) reduction(min                                                                                              \
+                                              : least)
   for (size_t c = 0; c < src->cols; c += tile) {
-    const int32_t bits = src->turned_amax(src->at + c * ld, ld, src->rows, tile, &src->input);
+    int32_t before = 0;
+    const int32_t bits = src->turned_amax(&before, src->at + c * ld, ld, src->rows, tile, &src->input);
     largest = bits > largest ? bits : largest;
     least = bits < least ? bits : least;
+    unrotated = before > unrotated ? before : unrotated;
   }
-  if (least < 0 || largest >= 0x7F800000) return 0;
+  if (least < 0 || largest >= 0x7F800000 || unrotated >= 0x7F800000) return 0;
   memcpy(out, &largest, sizeof largest);
+  memcpy(plain, &unrotated, sizeof unrotated);
   return 1;
 }
 
@@ -198,7 +202,8 @@ static mx_status amax_of_source(float *out, const mx_source *source, const mx_sp
   if (source->col_step != 1 && !source->input.had_size)
     unturned.rows = source->cols, unturned.cols = source->rows, unturned.row_step = source->col_step, unturned.col_step = 1;
   const mx_source *src = &unturned;
-  if (turned_amax(out, src, exec)) return MX_OK;
+  float before;
+  if (turned_amax(out, &before, src, exec)) return MX_OK;
   enum { LINE = 16, TURNED = 1024 };
   const size_t at_once = src->col_step != 1 ? LINE : 1, piece = src->col_step != 1 && src->cols > TURNED ? TURNED : src->cols;
   const int direct = mxi_rows_direct(src), skip_nan = spec->scale_nan == MX_SCALE_NAN_IGNORE || spec->scale_nan == MX_SCALE_NAN_CLAMP;
@@ -249,7 +254,7 @@ typedef struct call {
   float amax; /* of the tensor, if the plan needs it */
 } call;
 
-static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
+static mx_status call_plan(call *c, const mx_tensor *out, const mx_source *src, const mx_spec *spec, mx_error *err) {
   mx_status status = mxi_plan_init(&c->plan, spec, src->rows, src->cols, err);
   if (status) return status;
   if (spec->elem_round == MX_ROUND_SR && spec->sr_source == MX_SR_SOURCE_GIVEN && !spec->given_bits)
@@ -260,9 +265,16 @@ static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const 
   if (out->rows != want.rows || out->cols != want.cols || out->code_stride != want.code_stride || out->scale_cols != want.scale_cols ||
       out->scale_rows != want.scale_rows || out->scale_bytes != want.scale_bytes)
     return mx_fail(err, MX_ERR_SHAPE, "the output does not have the size that mx_tensor_alloc gives for %zu x %zu", src->rows, src->cols);
+  return MX_OK;
+}
+
+/* Makes the job of a call that has its plan. */
+static mx_status call_init(call *c, mx_tensor *out, const mx_source *src, const mx_exec *exec, mx_error *err) {
   float amax = exec && exec->amax_known ? exec->amax : 0;
-  if (mxi_plan_needs_amax(&c->plan) && !(exec && exec->amax_known) && (status = amax_of_source(&amax, src, spec, exec)))
-    return mx_fail(err, status, "no memory for a row");
+  if (mxi_plan_needs_amax(&c->plan) && !(exec && exec->amax_known)) {
+    const mx_status status = amax_of_source(&amax, src, &c->plan.spec, exec);
+    if (status) return mx_fail(err, status, "no memory for a row");
+  }
   mxi_plan_set_amax(&c->plan, c->amax = amax);
   out->tensor_scale = c->plan.tensor_scale;
   out->has_tensor_scale = c->plan.has_tensor_scale;
@@ -290,33 +302,47 @@ static mx_status call_end(const mx_job *j, mx_error *err) {
 
 static mx_status quantize(mx_tensor *out, const mx_source *src, const mx_spec *spec, const mx_exec *exec, mx_error *err) {
   call c;
-  mx_status status = call_init(&c, out, src, spec, exec, err);
+  mx_status status = call_plan(&c, out, src, spec, err);
+  if (!status) status = call_init(&c, out, src, exec, err);
   if (!status && (status = run(&c.job, exec))) mx_fail(err, status, "no memory for a band of %zu rows", c.plan.block_rows);
   return status ? status : call_end(&c.job, err);
 }
 
 /* ---- both directions ---- */
 
-enum {
-  TILE = 256,
-  TILE_LINES = 64
-}; /* tiles of the source are copied, since rows that are a power of two apart compete for few places of a cache */
+enum { TILE = 256, TILE_LINES = 64, WIDEST = 1024 };
 
-/* Quantises rows [r, r + n) and columns [c, c + m) of the source, first blocks along its rows, then along its columns. room: side * (side +
- * TILE_LINES) values. */
-static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, size_t side, float *room, const mx_scratch *mine) {
+/* The tiles of a source that is quantised in both directions: so many rows and columns, and whether they are copied. Tiles of a wide matrix are,
+ * since rows that are a power of two apart compete for few places of a cache; of a narrow one without gaps a tile is all of some rows. */
+typedef struct tiling {
+  size_t rows, cols;
+  int copied;
+} tiling;
+
+/* step: a multiple of the blocks of both directions. */
+static tiling tiling_of(const mx_source *x, size_t step) {
+  const size_t most = TILE / step * step;
+  if (!mxi_rows_direct(x) || (size_t)x->row_step != x->cols || x->cols > WIDEST || x->cols <= most / 2) return (tiling){most, most, 1};
+  const size_t rows = x->cols > WIDEST / 2 ? TILE / 2 : TILE;
+  return (tiling){rows > step ? rows / step * step : step, x->cols, 0};
+}
+
+/* Quantises rows [r, r + n) and columns [c, c + m) of the source, first blocks along its rows, then along its columns. room: for a copy of the
+ * tile, if it is copied, and TILE_LINES lines of its transpose. */
+static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, const tiling *how, float *room, const mx_scratch *mine) {
   const mx_source *x = a->src;
   const int direct = mxi_rows_direct(x);
-  float *panel = room + side * side;
+  float *panel = how->copied ? room + how->rows * how->cols : room;
+  const float *rows = how->copied ? room : x->at + r * (size_t)x->row_step;
   mx_source tile = *b->src;
-  for (size_t i = 0; direct && i < n; i++) memcpy(room + i * m, x->at + (r + i) * (size_t)x->row_step + c, m * sizeof *room);
+  for (size_t i = 0; direct && how->copied && i < n; i++) memcpy(room + i * m, x->at + (r + i) * (size_t)x->row_step + c, m * sizeof *room);
   if (direct) {
-    tile.at = room;
+    tile.at = rows;
     tile.col_step = (ptrdiff_t)m;
   } else
     mxi_rows_load(room, m, x, r, n, c, m);
-  mxi_stages_panel(a, room, r, n, c / a->plan->block_cols, m, mine);
-  mxi_eden_rows(a, room, m, r, n, c, m);
+  mxi_stages_panel(a, rows, r, n, c / a->plan->block_cols, m, mine);
+  mxi_eden_rows(a, rows, m, r, n, c, m);
   for (size_t i = 0; i < m; i += TILE_LINES) {
     const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
     mxi_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
@@ -325,14 +351,16 @@ static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t 
   }
 }
 
-static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exec) {
-  const size_t rows = a->src->rows, cols = a->src->cols, across = divided_up(cols, side), tiles = divided_up(rows, side) * across;
+static mx_status run_tiles(mx_job *a, mx_job *b, size_t step, const mx_exec *exec) {
+  const size_t rows = a->src->rows, cols = a->src->cols;
+  const tiling how = tiling_of(a->src, step);
+  const size_t across = divided_up(cols, how.cols), tiles = divided_up(rows, how.rows) * across;
   const size_t block = a->plan->block_cols > b->plan->block_cols ? a->plan->block_cols : b->plan->block_cols;
   int failed = 0;
   mx_workspace *from = exec ? exec->workspace : NULL;
 #pragma omp parallel num_threads(threads_of(a, exec))
   {
-    float *room = mxi_room_take(from, side * (side + TILE_LINES) * sizeof *room);
+    float *room = mxi_room_take(from, how.rows * ((how.copied ? how.cols : 0) + TILE_LINES) * sizeof *room);
     mx_memo memo;
     memo.job = NULL;
     mx_scratch mine = {mxi_room_take(from, (block + 1) * sizeof *mine.values), mxi_room_take(from, (block + 1) * sizeof *mine.codes), &memo};
@@ -343,8 +371,8 @@ static mx_status run_tiles(mx_job *a, mx_job *b, size_t side, const mx_exec *exe
     }
 #pragma omp for schedule(dynamic)
     for (size_t i = 0; i < tiles; i++) {
-      const size_t r = i / across * side, c = i % across * side;
-      if (ready) run_both(a, b, r, rows - r < side ? rows - r : side, c, cols - c < side ? cols - c : side, side, room, &mine);
+      const size_t r = i / across * how.rows, c = i % across * how.cols;
+      if (ready) run_both(a, b, r, rows - r < how.rows ? rows - r : how.rows, c, cols - c < how.cols ? cols - c : how.cols, &how, room, &mine);
     }
     mxi_room_give(from, room);
     mxi_room_give(from, mine.values);
@@ -411,21 +439,25 @@ mx_status mx_quantize_both(mx_tensor *out, mx_tensor *transposed, const float *s
   const mx_source turned = source_of(src, 1, (ptrdiff_t)ld, cols, rows, spec_transposed, exec);
   if (exec && exec->first_row)
     return mx_fail(err, MX_ERR_ARG, "exec.first_row is %zu: a column's blocks need the whole matrix", exec->first_row);
-  mx_exec how = exec ? *exec : (mx_exec){0};
+  mx_exec how = exec ? *exec : (mx_exec){0}, how_turned = how;
   call a, b;
-  mx_status status = call_init(&a, out, &source, spec, &how, err);
-  if (status) return status;
-  if (!how.amax_known && mxi_plan_needs_amax(&a.plan) && same_amax(spec, spec_transposed)) {
-    how.amax = a.amax;
-    how.amax_known = 1;
+  mx_status status = call_plan(&a, out, &source, spec, err);
+  if (status || (status = call_plan(&b, transposed, &turned, spec_transposed, err))) return status;
+  const int both = !how.amax_known && mxi_plan_needs_amax(&a.plan) && mxi_plan_needs_amax(&b.plan);
+  /* One read finds both maxima. */
+  if (both && mxi_rows_direct(&source) && turned_amax(&how_turned.amax, &how.amax, &turned, exec)) how.amax_known = how_turned.amax_known = 1;
+  if ((status = call_init(&a, out, &source, &how, err))) return status;
+  if (both && same_amax(spec, spec_transposed)) {
+    how_turned.amax = a.amax;
+    how_turned.amax_known = 1;
   }
-  if ((status = call_init(&b, transposed, &turned, spec_transposed, &how, err))) return status;
+  if ((status = call_init(&b, transposed, &turned, &how_turned, err))) return status;
   const size_t turn = source.input.had_size ? source.input.had_size : 1, turn_b = turned.input.had_size ? turned.input.had_size : 1;
   const size_t step_a = common_multiple(common_multiple(a.plan.block_cols, turn), mxi_eden_group(&a.plan)),
                step_b = common_multiple(common_multiple(b.plan.block_cols, turn_b), mxi_eden_group(&b.plan)),
                step = common_multiple(step_a, step_b);
   if (mxi_stages_take_rows(&a.job) && mxi_stages_take_rows(&b.job) && step <= TILE)
-    status = run_tiles(&a.job, &b.job, TILE / step * step, exec);
+    status = run_tiles(&a.job, &b.job, step, exec);
   else if (!(status = run(&a.job, exec)))
     status = run(&b.job, exec);
   if (status) return mx_fail(err, status, "no memory for tiles of %d x %d", TILE, TILE);

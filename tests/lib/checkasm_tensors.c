@@ -100,6 +100,7 @@ static const char *const more_specs[] = {
     "elem.round=sr seed=6 elem.zero_sign=drop_input scale=e4m3 scale.rule=value block=1x16",
     "elem.round=sr seed=7 elem.zero_sign=drop_input chain=te scale=e4m3 scale.rule=value scale.zero=chain scale.allzero=chain block=1x16 "
     "tensor.norm=nv",
+    "had.size=16 had.sign=te elem.round=sr chain=te scale=e4m3 scale.rule=value scale.zero=chain scale.allzero=chain block=1x16 tensor.norm=nv",
     "elem.round=sr seed=8 elem.zero_sign=drop_input scale=fp32 scale.rule=value elem.arith=div32",
     "elem.round=sr seed=1 sr.source=amd_lfsr elem=e4m3 block=1x8",
     "elem.round=sr seed=2 sr.source=amd_lfsr block=16x1 elem=e2m3",
@@ -358,7 +359,7 @@ static int hold_both(char *why, uint32_t off, const char *name, const mx_spec *s
 
 /* The transpose is made here, element by element. Random words depend on where an element lies, so that specs with them see all sizes. */
 int checkasm_both_directions(char *why, uint32_t off, size_t *values) {
-  static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}};
+  static const size_t sides[][2] = {{1, 40}, {33, 70}, {64, 257}, {300, 17}, {130, 96}, {96, 704}};
   enum { SIDES = sizeof sides / sizeof *sides, BIG = 300 * 257 };
   mx_spec spec, other; /* the transpose is quantised under the next spec of the list, with another seed */
   char name[160], next[160];
@@ -369,7 +370,7 @@ int checkasm_both_directions(char *why, uint32_t off, size_t *values) {
     if (!spec_at(&other, next, i + 1) || !*next) other = spec;
     other.seed = spec.seed + 1;
     for (size_t s = 0; !bad && s < SIDES; s++) {
-      const size_t rows = sides[s][0], cols = sides[s][1], ld = cols + i % 3;
+      const size_t rows = sides[s][0], cols = sides[s][1], ld = cols + (i + s) % 3;
       if (s != i % SIDES && spec.elem_round != MX_ROUND_SR) continue;
       checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
       for (size_t r = 0; r < rows; r++)
