@@ -114,7 +114,7 @@ static mx_status run(ref_run *r, mx_tensor *out, const float *src, size_t ld, mx
   r->clean = r->plan;
   ref_plan_tensor(&r->plan, ref_fault_tensor(r), &stored);
   ref_fault_tensor_scale(r, &r->plan, &stored);
-  if (!ref_fault_groups(r)) return ref_fail(err, MX_ERR_NOMEM, "out of memory");
+  if (!ref_fault_groups(r, &stored)) return ref_fail(err, MX_ERR_NOMEM, "out of memory");
   for (size_t i = 0; i < n; i++)
     if (r->plan.spec->elem_nan == MX_ELEM_NAN_ERROR && num_is_nan(num_float(r->x[i])))
       return ref_fail(err, MX_ERR_DATA, "reference: a NaN that the spec refuses");
@@ -188,7 +188,7 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
   r.height = r.plan.block_rows, r.width = r.plan.block_cols;
   r.down = rows / r.height + (rows % r.height != 0), r.across = cols / r.width + (cols % r.width != 0);
   status = run(&r, out, src, ld, err);
-  free(r.x), free(r.straight), free(r.plain), free(r.used), free(r.stored), free(r.codes);
+  free(r.x), free(r.straight), free(r.given), free(r.plain), free(r.used), free(r.stored), free(r.codes);
   free(r.groups), free(r.elements), free(r.values[0]), free(r.values[1]), free(r.room);
   return status;
 }

@@ -177,6 +177,7 @@ mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err
   float *prepared = NULL;
   mx_spec unrotated = *r->plan.spec;
   unrotated.had_size = 0;
+  if (!status) status = ref_prepare(&r->given, src, r->rows, r->cols, ld, &unrotated);
   if (!status) status = ref_prepare(&r->straight, r->x, r->rows, r->cols, r->cols, &unrotated);
   if (!status) status = ref_prepare(&prepared, r->x, r->rows, r->cols, r->cols, r->plan.spec);
   if (status) return status;

@@ -33,7 +33,7 @@ typedef struct ref_run {
   const ref_fault *of_groups, *faults;
   size_t n_faults;
   size_t rows, cols, height, width, down, across; /* of the tensor, of a block, and how many blocks */
-  float *x, *straight;                            /* [rows][cols], behind the rotation and before it */
+  float *x, *straight, *given;                    /* [rows][cols], behind the rotation and before it; as given, before all faults */
   uint64_t *plain, *used, *stored;                /* [down][across] codes of the scales; plain is NULL before they are known */
   uint8_t *codes;                                 /* [rows][cols] */
   num *elements, *values[2];                      /* room for those of one block */
@@ -86,7 +86,7 @@ uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const 
 mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);
 num ref_fault_tensor(const ref_run *r);
 void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored); /* stored: of the spec, and what it becomes */
-int ref_fault_groups(ref_run *r);                                           /* 0: no memory */
+int ref_fault_groups(ref_run *r, num *stored);                              /* stored: the same; 0: no memory */
 const ref_plan *ref_plan_at(const ref_run *r, size_t d, size_t a);          /* what a block is computed with */
 int ref_fault_scales(ref_run *r);                                           /* 0: the spec refuses a block */
 void ref_fault_store(ref_run *r);

@@ -14,6 +14,7 @@ num ref_fault_tensor(const ref_run *r) {
     if (IS(f, "times")) most = num_mul_r(most, ref_argument(f), NUM_F32);
     if (IS(f, "bfloat16")) most = num_round(most, NUM_BF16);
     if (IS(f, "value")) most = ref_argument(f);
+    if (IS(f, "as given")) most = ref_largest(&r->plan, r->given, n);
     if (IS(f, "only") || IS(f, "no abs")) {
       float *part = r->room;
       for (size_t i = 0; i < n; i++) {
@@ -36,7 +37,7 @@ static void multiply_by_divisor(ref_plan *plan, num *stored) {
   plan->env.var[plan->chain.store] = *stored;
 }
 
-static int is_of_groups(const ref_fault *f) { return IS(f, "rows") || IS(f, "running") || IS(f, "running before"); }
+static int is_of_groups(const ref_fault *f) { return IS(f, "rows") || IS(f, "last of rows") || IS(f, "running") || IS(f, "running before"); }
 
 void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
   const mx_spec *own = plan->spec;
@@ -65,7 +66,7 @@ void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
 
 /* The plans of groups of rows, each a tensor of its own, for the last fault of that kind. They are made from r->clean, the plan before its tensor's
  * numbers. */
-int ref_fault_groups(ref_run *r) {
+int ref_fault_groups(ref_run *r, num *stored) {
   const ref_fault *f = NULL;
   for (size_t k = 0; k < r->n_faults; k++)
     if (r->faults[k].stage == REF_TENSOR_SCALE && is_of_groups(&r->faults[k])) f = &r->faults[k];
@@ -75,12 +76,14 @@ int ref_fault_groups(ref_run *r) {
   const size_t n = (r->rows + r->group - 1) / r->group;
   if (!(r->groups = malloc((n + 1) * sizeof *r->groups))) return 0;
   for (size_t g = 0; g < n; g++) {
-    const size_t first = IS(f, "rows") ? g * r->group : 0, behind = IS(f, "running before") ? g * r->group : (g + 1) * r->group;
+    const size_t first = IS(f, "rows") || IS(f, "last of rows") ? g * r->group : 0,
+                 behind = IS(f, "running before") ? g * r->group : (g + 1) * r->group;
     const size_t end = behind < r->rows ? behind : r->rows;
-    num stored;
+    num own;
     r->groups[g] = r->clean;
-    ref_plan_tensor(&r->groups[g], end ? ref_largest(&r->clean, r->x + first * r->cols, (end - first) * r->cols) : num_int(1), &stored);
-    ref_fault_tensor_scale(r, &r->groups[g], &stored);
+    ref_plan_tensor(&r->groups[g], end ? ref_largest(&r->clean, r->x + first * r->cols, (end - first) * r->cols) : num_int(1), &own);
+    ref_fault_tensor_scale(r, &r->groups[g], &own);
+    if (IS(f, "last of rows")) *stored = own;
   }
   return 1;
 }

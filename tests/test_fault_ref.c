@@ -275,6 +275,14 @@ static const struct {
      {"all: tensor scale <- rows 1"},
      {0x7E, 0x7E},
      {0xA7, 0xC7}}, /* each row's largest scale is 448; 6 and -1, 3 and -1 over 0.5 */
+    {"nvfp4-plain",
+     {"all: tensor scale <- last of rows 1"},
+     {0x7E, 0x7E},
+     {0xA7, 0xC7}}, /* the same; the stored tensor scale is not looked at here */
+    {"nvfp4-plain",
+     {"all: input <- times 2", "all: tensor amax <- as given"},
+     {0x7E, 0x7E},
+     {0xC7, 0xC7}}, /* T = 6 / 2688: scales of 896 and 448 become 448; 12 and -2 over 1, 6 and -2 over 1 */
     {"nvfp4-plain", {"all: tensor scale <- power of two"}, {0x7E, 0x78}, {0xA7, 0xC7}}, /* T = 2^-9: 512 saturates, 256 */
     {"nvfp4-plain", {"all: tensor scale <- running 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},    /* row 0 has the largest number */
     {"nvfp4-plain", {"rows=1: tensor scale <- running before 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},

@@ -183,14 +183,14 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
   return mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a) ? otherwise : code;
 }
 
-static mx_status largest(float *out, const fault_run *r, const float *x, size_t rows) {
-  mx_spec counted = r->spec; /* x has been through these */
+static mx_status largest(float *out, const fault_run *r, const float *x, size_t rows, size_t ld) {
+  mx_spec counted = r->spec; /* x has been through this, or is to be counted without it */
   counted.had_size = counted.had_sign = 0;
-  return mx_tensor_amax(out, x, rows, r->cols, r->cols, &counted, &(mx_exec){.n_threads = 1});
+  return mx_tensor_amax(out, x, rows, r->cols, ld, &counted, &(mx_exec){.n_threads = 1});
 }
 
 mx_status mxi_fault_rows_amax(float *out, const fault_run *r, size_t first, size_t end) {
-  return largest(out, r, r->x + first * r->cols, end - first);
+  return largest(out, r, r->x + first * r->cols, end - first, r->cols);
 }
 
 /* The maximum over a part of the elements, the others read as zeros. */
@@ -201,19 +201,22 @@ static mx_status largest_of_part(fault_run *r, const mx_fault *f) {
     const int counts = mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols) && (f->op == MX_FAULT_TENSOR_ONLY || !signbit(r->x[i]));
     part[i] = counts ? r->x[i] : 0;
   }
-  const mx_status status = largest(&r->amax, r, part, r->rows);
+  const mx_status status = largest(&r->amax, r, part, r->rows, r->cols);
   free(part);
   return status;
 }
 
-mx_status mxi_fault_tensor_amax(fault_run *r) {
-  mx_status status = largest(&r->amax, r, r->x, r->rows);
+mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld) {
+  mx_status status = largest(&r->amax, r, r->x, r->rows, r->cols);
   for (size_t k = 0; k < r->n_faults && !status; k++) {
     const mx_fault *f = &r->faults[k];
     switch (f->op) {
     case MX_FAULT_TENSOR_ONLY:
     case MX_FAULT_TENSOR_NOABS:
       status = largest_of_part(r, f);
+      break;
+    case MX_FAULT_TENSOR_AS_GIVEN:
+      status = largest(&r->amax, r, src, r->rows, ld);
       break;
     case MX_FAULT_TENSOR_TIMES:
       r->amax *= (float)f->number;

@@ -24,6 +24,11 @@ static int rounded_scale(float *out, float t, int op) {
   }
 }
 
+int mxi_fault_stores_tensor(int op) {
+  float unused;
+  return op == MX_FAULT_TENSOR_SCALE_DIVISOR || op == MX_FAULT_TENSOR_SCALE_LAST || rounded_scale(&unused, 1, op);
+}
+
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
   *out = *p;
   if (f->op == MX_FAULT_TENSOR_SCALE_DIVISOR) { /* the formulas that have such a number are those of chain=ct */
@@ -66,7 +71,7 @@ mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f
     const mx_status status = mxi_fault_rows_amax(&own, r, first * n, end);
     if (status) return status;
   }
-  *out = f->op == MX_FAULT_TENSOR_SCALE_ROWS ? own : fmaxf(before, own);
+  *out = mxi_fault_is_running(f->op) ? fmaxf(before, own) : own;
   return MX_OK;
 }
 
@@ -88,8 +93,9 @@ mx_status mxi_fault_set_groups(fault_run *r) {
     status = mxi_fault_group_amax(&amax, r, f, g, amax);
     groups[g] = r->plan;
     if (!status) mxi_fault_set_tensor(&groups[g], r, amax);
-    groups[g].tensor_scale = r->plan.tensor_scale; /* what is stored */
+    if (f->op == MX_FAULT_TENSOR_SCALE_LAST && g + 1 == n) r->plan.tensor_scale = groups[g].tensor_scale;
   }
+  for (size_t g = 0; g < n && !status; g++) groups[g].tensor_scale = r->plan.tensor_scale; /* what is stored */
   r->groups = groups;
   return status;
 }

@@ -65,13 +65,20 @@ mx_status mxi_fault_set_amax(fault_run *r, float amax) {
   return MX_OK;
 }
 
-mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
-                          size_t n, mx_error *err) {
-  *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
+/* Specs whose steps have no stages that a fault could take the place of. */
+static mx_status check_defined(const mx_spec *spec, mx_error *err) {
   if (spec->scale_rule == MX_SCALE_RULE_HIF4 || spec->scale_rule == MX_SCALE_RULE_QUEST || spec->elem_round == MX_ROUND_SR ||
       (spec->select && spec->select != MX_SELECT_FOURSIX) || spec->scale_round == MX_SCALE_ROUND_SR || mx_spec_is_plain(spec))
     return mx_fail(err, MX_ERR_CONFLICT,
                    "fault: a spec of scale.rule=hif4 or quest, of stochastic rounding or elem=none runs without faults only");
+  return MX_OK;
+}
+
+mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
+                          size_t n, mx_error *err) {
+  *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
+  const mx_status defined = check_defined(spec, err);
+  if (defined) return defined;
   for (size_t i = 0; i < n; i++) {
     const int of = faults[i].region.of;
     if (stage_of(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
@@ -96,7 +103,7 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
   mx_status status =
       r->x && r->stats && r->subnormal && r->four && r->used && plain && room ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   if (!status) status = mxi_fault_input(r, x, ld, err);
-  if (!status) status = mxi_fault_tensor_amax(r);
+  if (!status) status = mxi_fault_tensor_amax(r, x, ld);
   mx_spec run = *spec; /* what x has been through is not done again */
   run.had_size = run.had_sign = 0;
   run.flush = MX_SWITCH_OFF;
@@ -107,7 +114,7 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
   r->chain = r->plan.chain;
   r->plain = plain;
   if (!status) mxi_fault_set_tensor(&r->plan, r, r->amax);
-  return status;
+  return status ? status : mxi_fault_set_groups(r);
 }
 
 mx_status mxi_fault_blocks(fault_run *r, mx_error *err) {
@@ -519,6 +526,7 @@ static mx_status quantize_down(mx_tensor *out, const float *src, size_t rows, si
   if (status) mx_fail(err, status, "%s", mx_status_text(status));
   for (size_t i = 0; i < rows * cols && !status; i++) x[i % cols * rows + i / cols] = src[i / cols * ld + i % cols];
   const size_t scales = t.scale_rows * t.scale_cols;
+  if (!status) status = check_defined(spec, err); /* without another fault the other matrix is quantised as any is */
   if (!status && (down->region.of != MX_REGION_ALL || scales != out->scale_rows * out->scale_cols || t.scale_bytes != out->scale_bytes))
     status = mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down: everywhere, and of as many scales as along the rows");
   if (!status) status = mx_quantize_faulty(&t, x, cols, rows, rows, spec, other, n, err);

@@ -121,16 +121,20 @@ mx_status mxi_fault_rows_amax(float *out, const fault_run *r, size_t first, size
 void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax);
 /* The maximum that group g of rows is computed with, from that of the group before it, under a fault of the tensor scale. */
 mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f, size_t g, float before);
+static inline int mxi_fault_is_running(int op) { return op == MX_FAULT_TENSOR_SCALE_RUNNING || op == MX_FAULT_TENSOR_SCALE_BEFORE; }
 static inline int mxi_fault_is_grouping(int op) {
-  return op == MX_FAULT_TENSOR_SCALE_ROWS || op == MX_FAULT_TENSOR_SCALE_RUNNING || op == MX_FAULT_TENSOR_SCALE_BEFORE;
+  return op == MX_FAULT_TENSOR_SCALE_ROWS || op == MX_FAULT_TENSOR_SCALE_LAST || mxi_fault_is_running(op);
 }
 /* Makes the plans of the groups of rows that a fault of the tensor scale takes for tensors. */
 mx_status mxi_fault_set_groups(fault_run *r);
 /* A maximum that a fault made: between 0 and the largest binary32. */
 float mxi_fault_as_amax(float x);
-/* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax. */
+/* The number that the fault puts in the place of a block's maximum `before`; and of the tensor's, in r->amax; src, row
+ * stride ld, is the input as it was given. */
 float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before);
-mx_status mxi_fault_tensor_amax(fault_run *r);
+mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld);
+/* Does the fault of the tensor scale change what is stored as well? */
+int mxi_fault_stores_tensor(int op);
 /* The plan of a kernel whose arithmetic has the tensor scale of fault f; what it stores is that of p. */
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f);
 /* The code of one element: its division, rounding and what follows, with the faults of those stages. */

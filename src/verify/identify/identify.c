@@ -268,9 +268,10 @@ static int hides_roundings(const mx_sample *s, size_t n) {
   }
   return 1;
 }
-static int rounds_to_powers(const mx_bug *b) {
+/* A kernel that rounds its tensor scale has one of few bits for all other data, too. */
+static int shortens_tensor_scale(const mx_bug *b) {
   for (size_t i = 0; i < b->n_faults; i++)
-    if (b->fault[i].op == MX_FAULT_TENSOR_SCALE_POWER) return 1;
+    if (b->fault[i].op == MX_FAULT_TENSOR_SCALE_POWER || b->fault[i].op == MX_FAULT_TENSOR_SCALE_BF16) return 1;
   return 0;
 }
 
@@ -615,7 +616,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
     if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
     if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
-    if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && (out->exact || !rounds_to_powers(&out->bug)))
+    if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && (out->exact || !shortens_tensor_scale(&out->bug)))
       out->grade = MX_GRADE_FITS;
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;

@@ -263,12 +263,12 @@ static int is_tensor(const view *v, const mx_fault *f, size_t g, float before) {
 
 int mxi_fits_rows(const mx_fault *f, const view *v) {
   const size_t n = (size_t)f->number;
-  const int stored = !v->s->has_tensor_scale || v->s->tensor_scale == v->r.plan.tensor_scale;
+  const int of_tensor = !v->s->has_tensor_scale || v->s->tensor_scale == v->r.plan.tensor_scale;
+  const int stored = of_tensor == (f->op != MX_FAULT_TENSOR_SCALE_LAST);
   if (!v->r.plan.has_tensor_scale || v->r.spec.tensor_given || !v->scales_wrong || !stored || n % v->r.block_rows) return 0;
   const size_t last = (v->r.rows - 1) / n, end = f->op == MX_FAULT_TENSOR_SCALE_BEFORE ? (last - 1) * n : last * n;
   float before = 0;
-  if (f->op != MX_FAULT_TENSOR_SCALE_ROWS && last && end && noted_status(mxi_fault_rows_amax(&before, &v->r, 0, end), v->e->until.lack))
-    return 0;
+  if (mxi_fault_is_running(f->op) && last && end && noted_status(mxi_fault_rows_amax(&before, &v->r, 0, end), v->e->until.lack)) return 0;
   return v->r.spec.select != MX_SELECT_ABSMAX || (is_tensor(v, f, 0, 0) && is_tensor(v, f, last, before));
 }
 

@@ -59,12 +59,13 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
   add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
-  static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_RUNNING, MX_FAULT_TENSOR_SCALE_BEFORE};
+  static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_LAST, MX_FAULT_TENSOR_SCALE_RUNNING,
+                                 MX_FAULT_TENSOR_SCALE_BEFORE};
   for (size_t i = 0; i < sizeof grouping / sizeof *grouping; i++)
     for (size_t n = 1; n < rows && n <= 256; n *= 2) {
       option *o = add(l, grouping[i], (double)n);
       o->fit = FIT_ROWS;
-      o->rare = i > 0;
+      o->rare = i > 1;
     }
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)

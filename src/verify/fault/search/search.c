@@ -21,14 +21,19 @@ enum { MOST_FOUND = 6 };
 /* Elements that a search runs at most: two seconds or so on a processor of 2020. More finds few faults more, and keeps those waiting who have none. */
 static const uint64_t ALL_WORK = UINT64_C(80000000);
 
-/* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many. */
-enum { FIRST_LEAVES_ONE_IN = 8 };
+/* Of the cells that are wrong, a fault of its own must mend all; as the first of two, all but one in so many, or one in so many and spoil next to none
+ * that are right: each of two causes may hide the other in most cells, but a cause that is there makes nothing worse. */
+enum { FIRST_LEAVES_ONE_IN = 8, FIRST_MENDS_ONE_IN = 4, FIRST_SPOILS_ONE_IN = 16 };
 
 /* The same where a spec explains everything already and a rival is looked for. */
 static const uint64_t RIVAL_WORK = UINT64_C(20000000);
 
 /* What a code that is given again says in its favour: of a scale so much; of an element the bits of its format but two, which its neighbours share. */
 enum { BITS_OF_A_SCALE = 3 };
+
+/* The same of a stored tensor scale that a fault without a number gives and the preset does not: the lower half of a binary32, since the upper one is about
+ * right under either. */
+enum { BITS_OF_A_TENSOR = 16 };
 
 /* What a fault without a constant costs that is taken as the first of two, in bits. */
 enum { BITS_OF_A_FAULT = 13 };
@@ -39,24 +44,35 @@ enum { BITS_OF_RARE = 12 };
 /* A scale takes as long as so many elements. */
 enum { SCALE_WORTH = 4 };
 
+/* Cells that are wrong with a fault and without it, without it alone, with it alone. */
+typedef struct tally {
+  uint64_t fails, needs, spoils;
+} tally;
+
+/* May it be one of two faults? */
+static int is_part(const tally *t) {
+  const uint64_t wrong = t->fails + t->needs;
+  return t->fails * FIRST_LEAVES_ONE_IN <= wrong || (t->needs * FIRST_MENDS_ONE_IN >= wrong && t->spoils * FIRST_SPOILS_ONE_IN <= t->needs);
+}
+
 /* A fault and how well it does. */
 typedef struct finding {
   mx_fault f;
   double cost;
-  uint64_t held, fails; /* bits for it, of cells that it was not fitted to; cells that are wrong with it and without it */
+  uint64_t held, wrong; /* bits for it, of cells that it was not fitted to; cells that are wrong with it */
 } finding;
 
 typedef struct findings {
-  finding at[MOST_FOUND], partial[MOST_FOUND]; /* by cost; by fails */
+  finding at[MOST_FOUND], partial[MOST_FOUND]; /* by cost; by what stays wrong */
   size_t n, n_partial;
   finding shifted[MOST_FOUND]; /* every code of the scales is the same number away: with a second fault that adds it they are right */
   int by[MOST_FOUND];
   size_t n_shifted;
 } findings;
 
-static void keep(finding *at, size_t *n, const finding *f, int by_fails) {
+static void keep(finding *at, size_t *n, const finding *f, int by_wrong) {
   size_t i = *n;
-  while (i && (by_fails ? f->fails < at[i - 1].fails : f->cost < at[i - 1].cost)) i--;
+  while (i && (by_wrong ? f->wrong < at[i - 1].wrong : f->cost < at[i - 1].cost)) i--;
   if (i >= MOST_FOUND) return;
   const size_t kept = *n < MOST_FOUND ? *n : MOST_FOUND - 1;
   memmove(at + i + 1, at + i, (kept - i) * sizeof *at);
@@ -69,11 +85,11 @@ static double option_cost(const option *o, double bits) { return 9 + bits + (o->
 
 /* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
-                  uint64_t fails, uint64_t needs) {
-  finding g = {.f = *f, .fails = fails};
+                  const tally *t) {
+  finding g = {.f = *f, .wrong = t->fails + t->spoils};
   double where = 0;
-  if (fails) {
-    if (fails * FIRST_LEAVES_ONE_IN <= fails + needs) keep(out->partial, &out->n_partial, &g, 1);
+  if (t->fails) {
+    if (is_part(t)) keep(out->partial, &out->n_partial, &g, 1);
     return;
   }
   mx_region region;
@@ -110,13 +126,14 @@ static int is_shifted(const view *v, size_t first, size_t end, int *by) {
 }
 
 /* Compares the scales of a trial with those that were seen, in block rows [first, end). */
-static void count_scales(const view *v, size_t first, size_t end, uint64_t *fails, uint64_t *needs, uint8_t *state) {
+static void count_scales(tally *t, const view *v, size_t first, size_t end, uint8_t *state) {
   for (size_t k = first * v->r.across; k < end * v->r.across; k++) {
     const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
     if (state) state[k] = CELL_SAME;
     if (spoils_nan(v, k)) continue;
-    *fails += !was && !is;
-    *needs += !was && is;
+    t->fails += !was && !is;
+    t->needs += !was && is;
+    t->spoils += was && !is;
     if (state && was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
   }
 }
@@ -129,7 +146,7 @@ enum { FIRST_ROWS = 4, REFUTED_BY = 16 };
  * made. */
 static int scales_refuted(view *v) {
   fault_run *r = &v->r;
-  uint64_t fails = 0, needs = 0;
+  tally t = {0};
   size_t wrong[VIEW_ROWS], n = 0, there = 0, seen = 0;
   if (r->down <= VIEW_ROWS || mxi_fault_moves_rows(r)) return 0;
   for (int choosing = 0; choosing < 2; choosing++)
@@ -144,9 +161,9 @@ static int scales_refuted(view *v) {
     const size_t d = wrong[k];
     effort_spend(v->e, SCALE_WORTH * r->across);
     if (mxi_fault_scales_of(r, v->trial_scales, d, d + 1)) return 0;
-    count_scales(v, d, d + 1, &fails, &needs, NULL);
+    count_scales(&t, v, d, d + 1, NULL);
     shifted = shifted && is_shifted(v, d, d + 1, &by);
-    if (k + 1 >= FIRST_ROWS && !shifted && fails > REFUTED_BY && fails * FIRST_LEAVES_ONE_IN > fails + needs) return 1;
+    if (k + 1 >= FIRST_ROWS && !shifted && t.fails > REFUTED_BY && !is_part(&t)) return 1;
   }
   return 0;
 }
@@ -155,7 +172,7 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   mx_fault all[MX_FAULTS + 1];
   fault_run *r = &v->r;
   const size_t blocks = r->down * r->across;
-  uint64_t fails = 0, needs = 0;
+  tally t = {0};
   mxi_fault_set(r, all, with(all, v, f));
   int bad = scales_refuted(v);
   if (!bad) effort_spend(v->e, SCALE_WORTH * blocks);
@@ -167,8 +184,8 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
     out->by[out->n_shifted] = by;
     out->shifted[out->n_shifted++] = (finding){.f = *f, .cost = option_cost(o, bits) + 10, .held = blocks / 2};
   }
-  count_scales(v, 0, r->down, &fails, &needs, state);
-  judge(out, v, o, f, bits, state, 0, fails, needs);
+  count_scales(&t, v, 0, r->down, state);
+  judge(out, v, o, f, bits, state, 0, &t);
 }
 
 /* With `used` the faults of the scale that the elements are divided by are tried, otherwise those of the stored scale. */
@@ -203,7 +220,7 @@ static void try_codes(findings *out, view *v, int seen, const option *o, const m
   fault_run *r = &v->r;
   const uint8_t *was = seen ? v->codes : v->by_plain;
   const uint32_t *scales = seen ? v->seen : NULL;
-  uint64_t fails = 0, needs = 0;
+  tally t = {0};
   mxi_fault_set(r, all, with(all, v, f));
   for (size_t k = 0; k < v->n_sample; k++) {
     const size_t d = v->sample[k], from = d * r->block_rows * r->cols;
@@ -211,29 +228,31 @@ static void try_codes(findings *out, view *v, int seen, const option *o, const m
     mxi_fault_codes(r, v->trial_codes, scales, d, d + 1);
     effort_spend(v->e, end - from);
     for (size_t i = from; i < end; i++) {
-      if (was[i] == v->s->codes[i]) continue;
-      fails += v->trial_codes[i] != v->s->codes[i];
-      needs += v->trial_codes[i] == v->s->codes[i];
+      const int right = was[i] == v->s->codes[i], is = v->trial_codes[i] == v->s->codes[i];
+      t.fails += !right && !is;
+      t.needs += !right && is;
+      t.spoils += right && !is;
     }
-    if (fails * FIRST_LEAVES_ONE_IN > fails + needs && fails > 64) break;
+    if (t.fails > 64 && !is_part(&t)) break;
   }
-  if (fails) {
+  if (t.fails) {
     mxi_fault_set(r, v->first, v->n_first);
-    judge(out, v, o, f, bits, state, 1, fails, needs);
+    judge(out, v, o, f, bits, state, 1, &t);
     return;
   }
   effort_spend(v->e, 2 * r->rows * r->cols);
   mxi_fault_codes(r, v->trial_codes, scales, 0, SIZE_MAX);
   mxi_fault_set(r, v->first, v->n_first);
   memset(state, CELL_SAME, r->rows * r->cols);
-  needs = 0;
+  t = (tally){0};
   for (size_t i = 0; i < r->rows * r->cols; i++) {
     const int right = was[i] == v->s->codes[i], is = v->trial_codes[i] == v->s->codes[i];
-    fails += !right && !is;
-    needs += !right && is;
+    t.fails += !right && !is;
+    t.needs += !right && is;
+    t.spoils += right && !is;
     if (right != is) state[i] = right ? CELL_SPOILED : CELL_NEEDS;
   }
-  judge(out, v, o, f, bits, state, 1, fails, needs);
+  judge(out, v, o, f, bits, state, 1, &t);
 }
 
 static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
@@ -260,11 +279,9 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
 /* ---- blocks as a whole */
 
 /* The state of each block of rows [first, end): its scale and codes with a change, compared with those without it. */
-static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const view *v, const uint32_t *scales, const uint8_t *codes,
-                         size_t first, size_t end) {
+static void block_states(uint8_t *state, tally *t, const view *v, const uint32_t *scales, const uint8_t *codes, size_t first, size_t end) {
   const fault_run *r = &v->r;
-  *fails = 0;
-  *needs = 0;
+  *t = (tally){0};
   for (size_t k = first * r->across; k < end * r->across; k++) {
     const size_t d = k / r->across, a = k % r->across;
     int was = v->scales[k] == v->seen[k], is = scales[k] == v->seen[k];
@@ -276,8 +293,9 @@ static void block_states(uint8_t *state, uint64_t *fails, uint64_t *needs, const
       }
     state[k] = CELL_SAME;
     if (spoils_nan(v, k)) continue;
-    *fails += !was && !is;
-    *needs += !was && is;
+    t->fails += !was && !is;
+    t->needs += !was && is;
+    t->spoils += was && !is;
     if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
   }
 }
@@ -289,7 +307,7 @@ static void explain_layout(findings *out, view *v, uint8_t *state) {
   const fault_run *r = &v->r;
   const size_t n = mxi_fault_options(o, MX_STAGE_LAYOUT, MX_STAGE_LAYOUT, &r->spec, v->rows, v->s->cols);
   for (size_t i = 0; i < n && !effort_over(v->e); i++) {
-    uint64_t fails, needs;
+    tally t;
     effort_spend(v->e, 2 * r->rows * r->cols);
     mx_fault all[MX_FAULTS + 1];
     memcpy(v->trial_codes, v->by_plain, r->rows * r->cols);
@@ -298,8 +316,8 @@ static void explain_layout(findings *out, view *v, uint8_t *state) {
     const int ok = mxi_fault_layout(r, v->trial_codes, v->trial_scales);
     mxi_fault_set(&v->r, v->first, v->n_first);
     if (!ok) continue;
-    block_states(state, &fails, &needs, v, v->trial_scales, v->trial_codes, 0, r->down);
-    judge(out, v, &o[i], &o[i].fault, 4, state, 0, fails, needs);
+    block_states(state, &t, v, v->trial_scales, v->trial_codes, 0, r->down);
+    judge(out, v, &o[i], &o[i].fault, 4, state, 0, &t);
   }
   free(o);
 }
@@ -327,7 +345,7 @@ static void explain_scales_places(hunt *h, const base *b) {
     state = noted(malloc(blocks + 1), h->e->until.lack);
     for (size_t i = 0; i < n && state && !effort_over(h->e); i++) {
       const mx_fault *f = &o[i].fault;
-      uint64_t fails = 0, needs = 0;
+      tally t = {0};
       if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE && f->op != MX_FAULT_LAYOUT_SCALES_TRANSPOSED) continue;
       effort_spend(h->e, SCALE_WORTH * blocks);
       memcpy(v->trial_scales, v->scales, blocks * sizeof *v->trial_scales);
@@ -337,11 +355,12 @@ static void explain_scales_places(hunt *h, const base *b) {
       memset(state, CELL_SAME, blocks);
       for (size_t k = 0; ok && k < blocks; k++) {
         const int was = v->scales[k] == v->seen[k], is = v->trial_scales[k] == v->seen[k];
-        fails += !was && !is;
-        needs += !was && is;
+        t.fails += !was && !is;
+        t.needs += !was && is;
+        t.spoils += was && !is;
         if (was != is) state[k] = was ? CELL_SPOILED : CELL_NEEDS;
       }
-      if (ok) judge(found, v, &o[i], f, 4, state, 0, fails, needs);
+      if (ok) judge(found, v, &o[i], f, 4, state, 0, &t);
     }
     for (size_t k = 0; k < found->n; k++)
       mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, b->extra + found->at[k].cost, found->at[k].held);
@@ -366,16 +385,19 @@ static void offer_thresholds(hunt *h, const view *v, const base *b, double cost,
   mxi_hunt_offer(h, b->preset, &b->spec, all, n + t->n, cost + t->cost + (scale ? scale->cost : 0), least);
 }
 
-/* Searches for a second fault after those of the view, or for the first one, scales and elements separately. With `deeper` also faults that move
- * things, and two faults of one side. */
-static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper);
+/* How far a search goes for two faults of one side: not at all; behind the one that mends most; behind two of them, where faults that move things count
+ * as well. */
+typedef enum depth { DEPTH_ONE, DEPTH_LIKELY, DEPTH_ALL } depth;
+
+/* Searches for a second fault after those of the view, or for the first one, scales and elements separately. */
+static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, depth deeper);
 
 /* The same with f in front of the faults that are searched for, if it can be run. */
 static void explain_behind(hunt *h, const view *v, const base *b, double cost, const mx_fault *f) {
   mx_fault all[MX_FAULTS + 1];
   view *next = noted(malloc(sizeof *next), h->e->until.lack);
   const size_t n = with(all, v, f);
-  if (next && mxi_view_open(next, &b->spec, v->s, all, n, h->e)) explain(h, next, b, cost + BITS_OF_A_FAULT, 0, 0);
+  if (next && mxi_view_open(next, &b->spec, v->s, all, n, h->e)) explain(h, next, b, cost + BITS_OF_A_FAULT, 0, DEPTH_ONE);
   if (next) mxi_view_close(next);
   free(next);
 }
@@ -387,7 +409,7 @@ static void explain_rounded(hunt *h, const view *v, const base *b, double cost) 
     explain_behind(h, v, b, cost, &(mx_fault){.region = {.of = MX_REGION_ALL}, .op = ops[i]});
 }
 
-static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, int deeper) {
+static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held, depth deeper) {
   const size_t cells = v->rows * v->s->cols;
   uint8_t *state = noted(malloc(cells + 1), h->e->until.lack);
   findings *found = noted(calloc(5, sizeof *found), h->e->until.lack), *used = found, *stored = found + 1, *codes = found + 2,
@@ -437,19 +459,19 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     for (size_t k = 0; k < codes->n && scales_right; k++)
       mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost,
                      held ? (held < codes->at[k].held ? held : codes->at[k].held) : codes->at[k].held);
-    if (!sure(h->best) && room && deeper) offer_layouts(h, v, b, cost, &found[4], state);
+    if (!sure(h->best) && room && deeper == DEPTH_ALL) offer_layouts(h, v, b, cost, &found[4], state);
     /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
-      for (size_t i = 0; i < found[s].n_partial && i < 2 && !sure(h->best); i++)
+      for (size_t i = 0; i < found[s].n_partial && i < (size_t)deeper && !sure(h->best); i++)
         if (mx_fault_row_at(found[s].partial[i].f.op)->stage != MX_STAGE_LAYOUT) explain_behind(h, v, b, cost, &found[s].partial[i].f);
-    if (deeper && !sure(h->best) && v->codes_wrong && v->n_first + 1 < MX_FAULTS) explain_rounded(h, v, b, cost);
+    if (deeper == DEPTH_ALL && !sure(h->best) && v->codes_wrong && v->n_first + 1 < MX_FAULTS) explain_rounded(h, v, b, cost);
   }
   free(found);
   free(state);
 }
 
 /* One fault, of a sample in which something was put back. */
-static void explain_one(hunt *h, view *v, const base *b) { explain(h, v, b, b->extra, 0, 0); }
+static void explain_one(hunt *h, view *v, const base *b) { explain(h, v, b, b->extra, 0, DEPTH_ONE); }
 
 /* What is moved alone: of codes and scales that are both wrong it may be the plainer answer. */
 static void explain_moved(hunt *h, const base *b, view *v) {
@@ -465,12 +487,22 @@ static void explain_moved(hunt *h, const base *b, view *v) {
 
 /* Is there a block, among those that were counted, which is wrong without the faults of v and with them? Then no part of the data is theirs alone. */
 static int leaves_some(uint8_t *state, const view *plain, const view *v) {
-  uint64_t fails = 0, needs = 0;
+  tally t = {0};
   for (size_t k = 0; k < v->r.down * v->r.across; k++)
     if (plain->scales[k] != plain->seen[k] && v->scales[k] != v->seen[k] && !spoils_nan(plain, k)) return 1;
   const size_t step = mxi_view_step(v);
-  for (size_t d = 0; d < v->r.down && !fails; d += step) block_states(state, &fails, &needs, plain, v->scales, v->by_plain, d, d + 1);
-  return fails != 0;
+  for (size_t d = 0; d < v->r.down && !t.fails; d += step) block_states(state, &t, plain, v->scales, v->by_plain, d, d + 1);
+  return t.fails != 0;
+}
+
+/* The view with the fault in front; or, where the tensor scale is that of the input without it, as where one kernel takes the maximum and another reads
+ * wrongly, with both. */
+static int open_early(view *v, const base *b, const mx_sample *s, const mx_fault *f, effort *e) {
+  const mx_fault both[] = {*f, {.region = {.of = MX_REGION_ALL}, .op = MX_FAULT_TENSOR_AS_GIVEN}};
+  if (mxi_view_open_early(v, &b->spec, s, f, 1, e)) return 1;
+  mxi_view_close(v);
+  return b->spec.tensor_norm && !b->other_tensor && mx_fault_row_at(f->op)->stage < MX_STAGE_TENSOR_AMAX &&
+         mxi_view_open_early(v, &b->spec, s, both, 2, e);
 }
 
 /* Tries faults of stages [first, last], of the input up to the tensor scale, each of which gives the rest of the search another start. */
@@ -486,6 +518,7 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
     const int stage = mx_fault_row_at(f.op)->stage;
     double bits = 4;
     if ((stage == MX_STAGE_TENSOR_AMAX || stage == MX_STAGE_TENSOR) && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
+    if (stage == MX_STAGE_TENSOR && b->other_tensor && !mxi_fault_stores_tensor(f.op)) continue;
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
     if (o[i].fit == FIT_ROWS && !mxi_fits_rows(&f, plain)) continue;
     if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
@@ -499,25 +532,26 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
       f.op = MX_FAULT_INPUT_CLIP;
     }
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
-    if (v && mxi_view_open_early(v, &b->spec, s, &f, 1, h->e)) {
-      const double cost = option_cost(&o[i], bits) + b->extra;
+    if (v && open_early(v, b, s, &f, h->e)) {
+      const double cost = option_cost(&o[i], bits) + b->extra + (v->n_first > 1 ? BITS_OF_A_FAULT : 0);
       if (!v->scales_wrong && !v->codes_wrong) {
         mxi_view_all_codes(v);
-        uint64_t fails, needs;
-        block_states(state, &fails, &needs, plain, v->scales, v->by_plain, 0, v->r.down);
+        tally t;
+        block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
         uint64_t held = 0;
         for (size_t k = 0; k < v->r.down * v->r.across; k++)
           held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
-        mxi_hunt_offer(h, b->preset, &b->spec, &f, 1, cost, held * 2 * BITS_OF_A_SCALE);
-        if (!sure(h->best)) explain(h, v, b, cost, 0, 0);
+        const int tells = stage == MX_STAGE_TENSOR && b->other_tensor && o[i].fit == FIT_NOT && v->rows == s->rows;
+        mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held * 2 * BITS_OF_A_SCALE + (uint64_t)tells * BITS_OF_A_TENSOR);
+        if (!sure(h->best)) explain(h, v, b, cost, 0, DEPTH_ONE);
       } else if (!v->scales_wrong || !v->codes_wrong) {
-        if (!sure(h->best) || h->best->n > 1) explain(h, v, b, cost, 0, 0);
-      } else if (!o[i].placed && !leaves_some(state, plain, v)) { /* in a part of it? */
-        uint64_t fails, needs;
+        if (!sure(h->best) || h->best->n > 1) explain(h, v, b, cost, 0, DEPTH_ONE);
+      } else if (!o[i].placed && v->n_first == 1 && !leaves_some(state, plain, v)) { /* in a part of it? */
+        tally t;
         mxi_view_all_codes(v);
-        block_states(state, &fails, &needs, plain, v->scales, v->by_plain, 0, v->r.down);
+        block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
         *found = (findings){.n = 0};
-        judge(found, plain, &o[i], &f, bits, state, 0, fails, needs);
+        judge(found, plain, &o[i], &f, bits, state, 0, &t);
         for (size_t k = 0; k < found->n; k++)
           mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
       }
@@ -536,6 +570,9 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
 typedef enum pass { PASS_PLAIN, PASS_TENSOR, PASS_EARLY, PASS_DEEP, PASS_LAYOUT, PASSES } pass;
 static const size_t bases_of_pass[PASSES] = {MOST_BASES, MOST_BASES, 4, 3, 2};
 
+/* Over so many bases two faults of one side are looked for before faults of the input, which take longest. */
+enum { OF_LIKELY = 2 };
+
 /* An answer of so many bits, one fault without a constant, is not made better by another base. */
 static const double CHEAP = 20;
 
@@ -545,7 +582,7 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
   for (size_t k = 0; k < n && k < bases_of_pass[how] && !effort_over(h->e); k++) {
     if (h->best->n == 1 && h->best->cost <= CHEAP && mxi_blame_confirmed(h->best)) return;
     const base *at = &b[chosen[k]];
-    if (at->other_tensor && how != PASS_EARLY) continue;
+    if (at->other_tensor && how != PASS_EARLY && how != PASS_TENSOR) continue;
     if (how == PASS_PLAIN && at->by_plain == 0 && at->scales > 0) explain_scales_places(h, at);
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
     if (v && mxi_view_open(v, &at->spec, s, NULL, 0, h->e)) {
@@ -556,7 +593,7 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
       else if (how == PASS_LAYOUT)
         explain_moved(h, at, v);
       else
-        explain(h, v, at, at->extra, 0, how == PASS_DEEP);
+        explain(h, v, at, at->extra, 0, how == PASS_DEEP ? DEPTH_ALL : k < OF_LIKELY ? DEPTH_LIKELY : DEPTH_ONE);
     }
     if (v) mxi_view_close(v);
     free(v);
