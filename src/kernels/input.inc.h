@@ -164,6 +164,7 @@ INLINE int is_tile(const mx_input *in) { return W == 16 && in->had_size == W && 
 /* Rotates each lane of W rows, which takes no permutations, with strides 1 .. end / 2; without the factor. */
 INLINE void rotate_down(vf t[W], const mx_input *in, const unsigned end) {
   if (in->signs)
+#pragma GCC unroll 16
     for (unsigned k = 0; k < W; k++) t[k] = vi_float(vi_xor(vf_bits(t[k]), vi_set((int32_t)in->sign[k])));
 #pragma GCC unroll 4
   for (unsigned stride = 1; stride < end; stride *= 2)
@@ -177,6 +178,7 @@ INLINE void rotate_down(vf t[W], const mx_input *in, const unsigned end) {
 }
 
 INLINE void load_rows(vf t[W], const float *x, size_t ld) {
+#pragma GCC unroll 16
   for (size_t k = 0; k < W; k++) {
     __builtin_prefetch(x + (k + AHEAD) * ld, 0, 2);
     t[k] = vf_load(x + k * ld);
@@ -191,9 +193,11 @@ INLINE void turned(float *out, size_t ld_out, const float *x, size_t ld, size_t 
       load_rows(t, x + c * ld + r, ld);
       if (rotates) {
         rotate_down(t, in, W);
+#pragma GCC unroll 16
         for (size_t k = 0; k < W; k++) t[k] = finished(t[k], vf_set(in->factor));
       }
       vf_transpose(t);
+#pragma GCC unroll 16
       for (size_t k = 0; k < W; k++) vf_store(out + (r + k) * ld_out + c, t[k]);
     }
   for (size_t r = 0; r < n_rows; r++)
@@ -218,8 +222,10 @@ int32_t TURNED_AMAX(int32_t *before, const float *x, size_t ld, size_t n_rows, s
     for (size_t r = 0; r < n_rows; r += W) {
       vf t[W];
       load_rows(t, x + c * ld + r, ld);
+#pragma GCC unroll 16
       for (size_t k = 0; k < W; k++) plain = vi_max(plain, magnitude_of(vf_bits(t[k])));
       rotate_down(t, in, W / 2);
+#pragma GCC unroll 16
       for (size_t k = 0; k < W / 2; k++) {
         const vf a = vi_float(magnitude_of(vf_bits(t[k]))), b = vi_float(magnitude_of(vf_bits(t[k + W / 2])));
         most = vi_max(most, vf_bits(vf_add(a, b)));

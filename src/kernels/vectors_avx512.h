@@ -101,13 +101,17 @@ static inline void bytes32(uint8_t *codes, const uint8_t *in, int high_first) {
 static inline __attribute__((always_inline)) void vf_transpose(vf t[W]) {
   __m512 a[16];
   __m512d b[16];
+#pragma GCC unroll 16
   for (int i = 0; i < 16; i += 2) a[i] = _mm512_unpacklo_ps(t[i], t[i + 1]), a[i + 1] = _mm512_unpackhi_ps(t[i], t[i + 1]);
+#pragma GCC unroll 4
   for (int g = 0; g < 16; g += 4)
+#pragma GCC unroll 2
     for (int k = 0; k < 2; k++) {
       const __m512d x = _mm512_castps_pd(a[g + k]), y = _mm512_castps_pd(a[g + 2 + k]);
       b[g + 2 * k] = _mm512_unpacklo_pd(x, y);
       b[g + 2 * k + 1] = _mm512_unpackhi_pd(x, y);
     }
+#pragma GCC unroll 4
   for (int j = 0; j < 4; j++) { /* lane l of b[4 g + j] has rows 4 g to 4 g + 3 of column 4 l + j */
     const __m512d e = _mm512_shuffle_f64x2(b[j], b[4 + j], 0x88), f = _mm512_shuffle_f64x2(b[j], b[4 + j], 0xDD);
     const __m512d g = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0x88), h = _mm512_shuffle_f64x2(b[8 + j], b[12 + j], 0xDD);
