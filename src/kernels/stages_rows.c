@@ -318,24 +318,40 @@ void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size
   piece_run(j, &p, row, whole, mine);
 }
 
+/* Copies a row of a piece's codes or scales, which is too short for a call to be worth it. */
+static void copy_few(uint8_t *to, const uint8_t *from, size_t n) {
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) memcpy(to + i, from + i, 32);
+  for (; i + 8 <= n; i += 8) memcpy(to + i, from + i, 8);
+  for (; i < n; i++) to[i] = from[i];
+}
+
+/* Stores the scales of a piece of n_rows rows with `many` blocks each. */
+static void panel_scales(const mx_job *j, size_t row, size_t n_rows, size_t first, size_t many, const mx_piece *p) {
+  const mx_tensor *t = j->out;
+  if (many == t->scale_cols)
+    store_scales(j, row, 0, p, 0, n_rows * many);
+  else if (t->scale_bytes == 1)
+    for (size_t r = 0; r < n_rows; r++) copy_few(t->scales + (row + r) * t->scale_cols + first, p->code + r * many, many);
+  else
+    for (size_t r = 0; r < n_rows; r++) store_scales(j, row + r, first, p, r * many, many);
+}
+
 /* Does rows [row, row + n_rows), with `many` whole blocks of each, as one piece, from a panel that holds them without gaps. */
 static void panel_piece(mx_job *j, mx_piece *p, size_t row, size_t n_rows, size_t first, size_t many, const mx_scratch *mine) {
-  const size_t block = p->block, bytes = bytes_of(j, many * block);
-  uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS];
+  const size_t block = p->block, bytes = bytes_of(j, many * block), stride = j->out->code_stride;
+  uint8_t codes[MX_PIECE_ELEMENTS], micro[3 * MX_PIECE_BLOCKS], *to = j->out->codes + row * stride + bytes_of(j, first * block);
   p->n_blocks = n_rows * many;
   p->n = p->n_blocks * block;
   indexed(p, j, row, first * block, many * block);
   const place from = {row, first, many, block, 1, 0};
-  piece_codes(codes, micro, j, p, &from, mine->memo);
-  for (size_t r = 0; r < n_rows; r++) {
-    if (j->out->micro) memcpy(micro_at(j, row + r, first), micro + 3 * r * many, 3 * many);
-    memcpy(j->out->codes + (row + r) * j->out->code_stride + bytes_of(j, first * block), codes + r * bytes, bytes);
-    store_scales(j, row + r, first, p, r * many, many);
-  }
-  for (size_t b = 0; b < p->n_blocks; b++) {
-    if (!p->odd[b]) continue;
-    const size_t r = row + b / many, at = first + b % many;
-    memset(j->out->codes + r * j->out->code_stride + bytes_of(j, at * block), 0, bytes_of(j, block));
+  piece_codes(bytes == stride ? to : codes, micro, j, p, &from, mine->memo);
+  for (size_t r = 0; bytes != stride && r < n_rows; r++) copy_few(to + r * stride, codes + r * bytes, bytes);
+  for (size_t r = 0; j->out->micro && r < n_rows; r++) memcpy(micro_at(j, row + r, first), micro + 3 * r * many, 3 * many);
+  panel_scales(j, row, n_rows, first, many, p);
+  for (const uint8_t *odd = p->odd; (odd = memchr(odd, 1, p->n_blocks - (size_t)(odd - p->odd))); odd++) {
+    const size_t b = (size_t)(odd - p->odd), r = row + b / many, at = first + b % many;
+    memset(j->out->codes + r * stride + bytes_of(j, at * block), 0, bytes_of(j, block));
     const mx_band band = {p->x + b * block, block, r, 1, at * block};
     mxi_stages_tile(j, &band, r, at, mine);
   }
