@@ -1,6 +1,7 @@
 /* Tests faults: their text is parsed and printed again, worked examples are typed by hand, and a kernel with a fault is identified with a
  * fault that gives every byte. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,62 @@ START_TEST(rivals_are_said) {
 }
 END_TEST
 
+/* Identifies a kernel that gives each element the sign of its pair. */
+static void identify_sign_of_pair(mx_identity *id, const float *x) {
+  static uint8_t codes[ROWS * COLS];
+  mx_spec spec;
+  mx_fault f;
+  mx_tensor t;
+  ck_assert_int_eq(mx_preset_find(&spec, "ocp-mxfp4", NULL), MX_OK);
+  ck_assert_int_eq(mx_fault_parse(&f, "all: code <- sign of pair", NULL), MX_OK);
+  ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, COLS, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize_faulty(&t, x, ROWS, COLS, COLS, &spec, &f, 1, NULL), MX_OK);
+  for (size_t k = 0; k < ROWS * COLS; k++) codes[k] = (uint8_t)mx_code_at(&t, &spec, k / COLS, k % COLS);
+  const mx_sample s = {.rows = ROWS,
+                       .cols = COLS,
+                       .ld = COLS,
+                       .x = x,
+                       .codes = codes,
+                       .scales = t.scales,
+                       .scale_rows = t.scale_rows,
+                       .scale_cols = t.scale_cols,
+                       .scale_bytes = 1};
+  ck_assert_int_eq(mx_identify(id, &s, 1, &(mx_identify_options){.seconds = 20}, NULL), MX_OK);
+  ck_assert_int_eq(id->bug.n_faults, 1);
+  mx_tensor_free(&t);
+}
+
+static int leaves_open(const mx_identity *id, const char *key) {
+  size_t i = 0;
+  while (strcmp(mx_key_name(i), key)) i++;
+  return (int)(id->undecided >> i & 1);
+}
+
+static int may_also(const mx_identity *id, int op) {
+  for (size_t i = 0; i < id->n_also; i++)
+    for (size_t k = 0; k < id->also[i].n_faults; k++)
+      if (id->also[i].fault[k].op == op) return 1;
+  return 0;
+}
+
+/* Numbers of 24 bits have no ties, so that a second fault of their rounding does not show; multiples of 1/4 have many. */
+START_TEST(what_the_data_hide_is_listed) {
+  static float x[ROWS * COLS];
+  static const int rounds[] = {MX_FAULT_ELEMENT_TIES_AWAY, MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_TIES_UP, MX_FAULT_ELEMENT_TIES_DOWN};
+  mx_identity id;
+  fill(x, 1);
+  identify_sign_of_pair(&id, x);
+  ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
+  ck_assert(leaves_open(&id, "elem.round"));
+  ck_assert(!leaves_open(&id, "scale.form"));
+  for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(may_also(&id, rounds[i]));
+  ck_assert(!may_also(&id, MX_FAULT_ELEMENT_TRUNCATE));
+  for (size_t i = 0; i < ROWS * COLS; i++) x[i] = roundf(x[i] * 4) / 4;
+  identify_sign_of_pair(&id, x);
+  for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(!may_also(&id, rounds[i]));
+}
+END_TEST
+
 /* An output of zeros, as from a kernel that never ran, fits every rule with a large enough floor, which is not an answer. */
 START_TEST(constant_output_decides_nothing) {
   static float x[ROWS * COLS];
@@ -378,6 +435,7 @@ int main(void) {
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
   tcase_add_test(c, rivals_are_said);
+  tcase_add_test(c, what_the_data_hide_is_listed);
   tcase_add_test(c, constant_output_decides_nothing);
   tcase_add_test(c, the_clock_is_heeded);
   suite_add_tcase(s, c);

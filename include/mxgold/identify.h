@@ -61,6 +61,13 @@ typedef struct mx_bug {
   size_t n_rival; /* 0: none was found that is nearly as likely */
 } mx_bug;
 
+/** Faults over the preset or the spec of an answer that give the same bytes as it does, of these data: they are not ruled out. */
+typedef struct mx_alternative {
+  mx_fault fault[MX_FAULTS];
+  size_t n_faults;
+} mx_alternative;
+enum { MX_ALTERNATIVES = 24 };
+
 /** What was found. */
 typedef struct mx_identity {
   mx_spec spec;
@@ -87,7 +94,8 @@ typedef struct mx_identity {
   int complete; /* 1: no time limit cut the search short; 0: with more time the answer, or what is undecided, may be different */
   int grade;    /* MX_GRADE_* */
   mx_bug bug;   /* a known bug that gives every byte, if no spec does, or only one whose numbers no library would choose */
-
+  mx_alternative also[MX_ALTERNATIVES]; /* what else a kernel that is no preset may do, of faults without a number: these data do not show it */
+  size_t n_also;
 } mx_identity;
 
 /** Find the spec that a black box follows by a search over keys: formats, block, scale side, element side, special blocks.

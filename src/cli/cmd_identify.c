@@ -122,6 +122,11 @@ static int print_text(const answer *w) {
     free(lines[i]);
   }
   if (*none) out_text(o, "no effect beside the rest", none);
+  for (size_t i = 0; i < id->n_also; i++) {
+    char faults[VERDICT_FAULTS];
+    verdict_faults(faults, id->also[i].fault, id->also[i].n_faults);
+    out_text(o, i ? "or" : "not ruled out", faults);
+  }
   verdict_option chosen[VERDICT_OPTIONS];
   const size_t n_options = verdict_options(chosen, id);
   n = 0;

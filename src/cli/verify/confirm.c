@@ -33,6 +33,7 @@ void confirm_withdraw(mx_identity *id) {
   id->grade = MX_GRADE_NONE;
   id->preset = id->nearest = NULL;
   id->undecided = 0;
+  id->n_also = 0;
   id->bug = (mx_bug){0};
 }
 
@@ -46,6 +47,7 @@ static void take_fault(mx_identity *id) {
   id->scales_differ = id->bug.preset_scales;
   id->tensor_scales_differ = id->bug.preset_tensor;
   id->undecided = 0;
+  id->n_also = 0;
 }
 
 int confirm_answer(mx_identity *id, held *h, samples *other, const reading *how, const char *on, int threads) {

@@ -122,6 +122,33 @@ static size_t bug_words(char *out, size_t size, const mx_bug *b) {
   return n;
 }
 
+static int same_fault(const mx_fault *a, const mx_fault *b) {
+  char one[MX_FAULT_TEXT], other[MX_FAULT_TEXT];
+  mx_fault_print(one, sizeof one, a);
+  mx_fault_print(other, sizeof other, b);
+  return !strcmp(one, other);
+}
+
+/* What a kernel may do beside what was found: the first of the faults that the data do not show. */
+static size_t open_words(char *out, size_t size, const mx_identity *id) {
+  const size_t had = id->bug.n_faults;
+  const mx_fault *more = NULL;
+  size_t n_more = 0;
+  *out = 0;
+  for (size_t i = 0; i < id->n_also && !id->exact; i++) {
+    const mx_alternative *a = &id->also[i];
+    if (a->n_faults <= had) continue;
+    if (!n_more++) more = &a->fault[same_fault(&a->fault[0], &id->bug.fault[0])];
+  }
+  if (!more) return 0;
+  char words[MX_FAULT_TEXT];
+  mx_fault_words(words, sizeof words, more);
+  size_t n = (size_t)snprintf(out, size, " These data do not show whether it also %s", words);
+  if (n < size && n_more > 1) n += (size_t)snprintf(out + n, size - n, "; so it is with %zu other fault%s", n_more - 1, plural(n_more - 1));
+  if (n < size) n += (size_t)snprintf(out + n, size - n, ".");
+  return n;
+}
+
 static void sentence(char *out, size_t size, const mx_identity *id);
 
 mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
@@ -134,6 +161,7 @@ mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
                           other.words, *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
   else if (id->grade == MX_GRADE_FITS && !id->exact && n < size)
     n += (size_t)snprintf(out + n, size - n, " But too few bytes of these data speak for it.");
+  if (!other.preset && n < size) n += open_words(out + n, size - n, id);
   if (n < size && id->blank)
     snprintf(out + n, size - n,
              " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
@@ -272,10 +300,13 @@ size_t verdict_gen(char *lines[VERDICT_SUITES], char *no_effect, size_t size, co
   size_t n = 0;
   *no_effect = 0;
   if (!id->undecided) return 0;
-  if (mx_deciding_suites(suite_of, &id->spec, id->undecided)) return SIZE_MAX;
+  const int faulty = id->bug.n_faults && !id->exact; /* the vectors are those of its preset: a kernel with the faults differs there as well */
+  mx_identity plain = *id;
+  if (faulty) plain.bug.n_faults = 0, plain.spec = id->bug.spec, plain.nearest = id->bug.preset;
+  if (mx_deciding_suites(suite_of, &plain.spec, id->undecided)) return SIZE_MAX;
   verdict_option options[VERDICT_OPTIONS];
   char given[TEXT] = "";
-  const size_t n_options = verdict_options(options, id);
+  const size_t n_options = verdict_options(options, &plain);
   for (size_t i = 0; i < n_options; i++) append(given, sizeof given, options[i].text);
   for (int suite = 0; suite < MX_SUITE_COUNT && n < VERDICT_SUITES; suite++) {
     char keys[TEXT] = "";
@@ -327,15 +358,31 @@ static json_t *decide_json(const mx_identity *id) {
   return whole(out, failed);
 }
 
+void verdict_faults(char out[VERDICT_FAULTS], const mx_fault *faults, size_t n) {
+  *out = 0;
+  for (size_t i = 0; i < n; i++) {
+    const size_t at = strlen(out);
+    if (i) snprintf(out + at, VERDICT_FAULTS - at, "; ");
+    mx_fault_print(out + strlen(out), VERDICT_FAULTS - strlen(out), &faults[i]);
+  }
+}
+
 /* "FAULT; FAULT", or null where the bug is said in words alone. */
 static json_t *fault_json(const mx_bug *b) {
-  char text[MX_FAULTS * (MX_FAULT_TEXT + 2)] = "";
-  for (size_t i = 0; i < b->n_faults; i++) {
-    const size_t n = strlen(text);
-    if (i) snprintf(text + n, sizeof text - n, "; ");
-    mx_fault_print(text + strlen(text), sizeof text - strlen(text), &b->fault[i]);
-  }
+  char text[VERDICT_FAULTS];
+  verdict_faults(text, b->fault, b->n_faults);
   return b->n_faults ? json_string(text) : json_null();
+}
+
+static json_t *also_json(const mx_identity *id) {
+  json_t *out = json_array();
+  int failed = 0;
+  for (size_t i = 0; i < id->n_also; i++) {
+    char text[VERDICT_FAULTS];
+    verdict_faults(text, id->also[i].fault, id->also[i].n_faults);
+    failed |= json_array_append_new(out, json_string(text));
+  }
+  return whole(out, failed);
 }
 
 static json_t *bug_json(const mx_bug *b) {
@@ -401,6 +448,7 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   failed |= set_count(root, "scales_differ", id->scales_differ);
   failed |= set_count(root, "tensor_scales_differ", id->tensor_scales_differ);
   failed |= json_object_set_new(root, "undecided", undecided);
+  if (id->n_also) failed |= json_object_set_new(root, "also", also_json(id));
   failed |= json_object_set_new(root, "complete", json_boolean(id->complete));
   failed |= json_object_set_new(root, "decide", decide_json(id));
   if (id->stochastic) failed |= json_object_set_new(root, "stochastic", random_json(id));

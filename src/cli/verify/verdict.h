@@ -12,6 +12,9 @@ typedef struct verdict_option {
 
 /** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Returns how many. */
 size_t verdict_options(verdict_option out[VERDICT_OPTIONS], const mx_identity *id);
+/** "FAULT; FAULT". */
+enum { VERDICT_FAULTS = MX_FAULTS * (MX_FAULT_TEXT + 2) };
+void verdict_faults(char out[VERDICT_FAULTS], const mx_fault *faults, size_t n);
 /** "confirmed", "fits" or "none". */
 const char *verdict_grade(const mx_identity *id);
 /** Is there a command that gives every byte again, or nearly? Not where a bug has no words that run, nor where more than one byte in 20 stays wrong. */

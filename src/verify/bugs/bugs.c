@@ -238,6 +238,16 @@ int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset
   return found.n != 0;
 }
 
+uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,
+                              deadline until) {
+  return mxi_find_open_keys(&b->spec, b->fault, b->n_faults, other, key, n_other, samples, n, until);
+}
+
+size_t mxi_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec, const mx_fault *faults, size_t n_faults,
+                        const mx_sample *samples, size_t n, deadline until) {
+  return mxi_find_alternatives(out, spec, faults, n_faults, samples, n, until);
+}
+
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
   static void (*const groups[])(candidate *, const base *) = {mxi_tensor_bugs, mxi_map_bugs, mxi_step_bugs, mxi_input_bugs, mxi_twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };

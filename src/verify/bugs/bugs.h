@@ -18,6 +18,14 @@ int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sa
 /** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. */
 int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, deadline until);
 
+/** The keys that the faults of a bug leave open, a bit each: under one of n_other specs, each with another value of key[i], they give every byte too. */
+uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,
+                              deadline until);
+
+/** What else gives every byte as the spec with the faults does, and other bytes of other data: faults beside them, or in the place of the only one. */
+size_t mxi_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec, const mx_fault *faults, size_t n_faults,
+                        const mx_sample *samples, size_t n, deadline until);
+
 /** Finds the preset with the fewest differing codes and scales among all that the shapes allow, and the bug over any of them with which it gives
  *  every byte, or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. Returns 1 if the bug gives every byte, 0 if
  *  a spec may be the better explanation or none was found. Oracle: tests/mutants, tests/test_bugs.c. */

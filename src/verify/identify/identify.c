@@ -13,6 +13,7 @@
 #include "verify/identify/inquiry.h"
 #include "verify/trial/keys.h"
 #include "verify/identify/near.h"
+#include "verify/identify/open.h"
 #include "verify/trial/bases.h"
 #include "verify/identify/numbers.h"
 #include "verify/identify/search/values.h"
@@ -618,6 +619,11 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
     if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && (out->exact || !shortens_tensor_scale(&out->bug)))
       out->grade = MX_GRADE_FITS;
+    if (!out->exact && out->grade && !options->no_undecided)
+      out->undecided = mxi_keys_open_beside(best, &out->bug, mxi_deadline_in(FOR_OPEN_KEYS * allowed, &lack));
+    if (out->grade && !out->preset && (out->exact || out->bug.n_faults) && samples[0].codes && !options->no_undecided)
+      out->n_also = mxi_alternatives(out->also, &best->best.spec, out->bug.fault, out->exact ? 0 : out->bug.n_faults, samples, n,
+                                     mxi_deadline_in(FOR_OPEN_KEYS * allowed, &lack));
     out->stochastic = out->exact ? mxi_spec_random(&out->spec) : best->stochastic;
     out->random_bits_least = best->facts.bits_least;
     out->random_bits_most = best->facts.bits_most;

@@ -318,3 +318,9 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   layouts(&l, rows, cols);
   return l.n;
 }
+
+int mxi_option_is_plain(const option *o) {
+  const int arg = mx_fault_row_at(o->fault.op)->arg;
+  const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
+  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
+}

@@ -17,5 +17,7 @@ enum { MOST_OPTIONS = 512 };
 
 /** Lists the faults of stages [first, last] for a spec and a shape. Returns how many. */
 size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols);
+/** Is no number chosen, but for the next one? Of many numbers one fits a few blocks by chance. */
+int mxi_option_is_plain(const option *o);
 
 #endif

@@ -36,13 +36,6 @@ static int gives_every_byte(const mx_sample *samples, size_t n, const mx_spec *s
   return 1;
 }
 
-/* No number is chosen, but for the next one: of many numbers one fits a few blocks by chance. */
-static int is_plain(const option *o) {
-  const int arg = mx_fault_row_at(o->fault.op)->arg;
-  const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
-  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
-}
-
 static int over(blame *out, const base *b, const mx_sample *samples, size_t n, const mx_spec *spec, effort *e) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), e->until.lack);
   const mx_sample *s = &samples[0];
@@ -54,7 +47,7 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
   for (size_t i = 0; i < count && !out->n && !effort_over(e); i++) {
     const mx_fault *f = &o[i].fault;
     const int of_tensor = mx_fault_row_at(f->op)->stage == MX_STAGE_TENSOR;
-    if (!is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
+    if (!mxi_option_is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
     if (!mxi_gives_part(&few, amax, &b->spec, f, 1, e) || !gives_every_byte(samples, n, &b->spec, f, e)) continue;
     if (mxi_kernels_alike(s, spec, NULL, 0, &b->spec, f, 1, e->until.lack)) continue;
     *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1};

@@ -11,6 +11,7 @@
 #include "verify/fault/search/bases.h"
 #include "verify/fault/search/behind.h"
 #include "verify/fault/search/fit.h"
+#include "verify/fault/search/known.h"
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/thresholds.h"
 #include "verify/fault/search/where.h"
@@ -624,51 +625,6 @@ static size_t largest_of(const mx_sample *samples, size_t n) {
   return largest;
 }
 
-/* A preset that few know as the base of an answer: over one that people know a fault of its own may give its bytes here. */
-static int rival_of_base(blame *out, const hunt *h, const blame *best) {
-  const mx_sample *s = &h->samples[h->largest];
-  mx_tensor t = {0};
-  if (mxi_preset_well_known(best->preset) || s->scale_bytes != 1 || best->spec.had_size) return 0;
-  mx_spec plain = best->spec;
-  plain.nibble = MX_NIBBLE_LOW_FIRST;
-  int found = 0;
-  uint8_t *codes = noted(malloc(s->rows * s->cols + 1), h->e->until.lack);
-  const mx_exec one = {.n_threads = 1};
-  if (codes && !noted_status(mx_tensor_alloc(&t, s->rows, s->cols, &plain), h->e->until.lack) &&
-      !mx_quantize(&t, s->x, s->rows, s->cols, s->ld, &plain, &one, NULL)) {
-    mx_sample of_base = *s;
-    for (size_t i = 0; i < s->rows * s->cols; i++) {
-      const uint8_t *row = t.codes + i / s->cols * t.code_stride;
-      const size_t c = i % s->cols;
-      codes[i] = mx_elem_format(plain.elem)->bits > 4 ? row[c] : (uint8_t)(row[c / 2] >> (c % 2 * 4) & 15);
-    }
-    of_base.codes = codes;
-    of_base.scales = t.scales;
-    of_base.scale_rows = t.scale_rows;
-    of_base.scale_cols = t.scale_cols;
-    of_base.has_tensor_scale = t.has_tensor_scale;
-    of_base.tensor_scale = t.tensor_scale;
-    for (size_t i = 0; i < mx_preset_count() && !found; i++) {
-      const mx_preset *row = mx_preset_at(i);
-      mx_spec known;
-      if (row->alias_of || !mxi_preset_well_known(row->name) || mx_preset_find(&known, row->name, NULL) || known.elem != plain.elem ||
-          known.scale != plain.scale)
-        continue;
-      mxi_find_rival(out, &of_base, 1, row->name, &plain, BITS_OF_A_PRESET, h->e->until);
-      found = out->n && out->n + best->n <= MX_FAULTS;
-      found =
-          found && !mxi_kernels_alike_within(&of_base, &plain, &out->spec, out->fault, out->n, h->e->until.lack); /* else they are one answer */
-      if (found) {
-        memcpy(out->fault + out->n, best->fault, best->n * sizeof *best->fault);
-        out->n += best->n;
-      }
-    }
-  }
-  mx_tensor_free(&t);
-  free(codes);
-  return found;
-}
-
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until) {
   *out = (blame){.n = 0};
   effort e = {.left = ALL_WORK, .until = until};
@@ -687,6 +643,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   if (!sure(out)) mxi_search_behind(&h, over, explain_one);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
+  if (out->n) mxi_prefer_known(&h, out);
   for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
   if (out->n && mx_fault_row_at(out->fault[0].op)->stage == MX_STAGE_TENSOR_AMAX && h.n_tensor > 1) out->held = 0;
   if (out->n && out->fault[0].op == MX_FAULT_TENSOR_ONLY)
@@ -694,7 +651,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   blame rival = {.n = 0};
   h.best = &rival; /* out is done */
   if (out->n && mxi_blame_confirmed(out) &&
-      (mxi_hunt_rival(&rival, &h, &out->spec, out->fault, out->n, out->cost) || rival_of_base(&rival, &h, out))) {
+      (mxi_hunt_rival(&rival, &h, &out->spec, out->fault, out->n, out->cost) || mxi_rival_of_base(&rival, &h, out, mxi_find_rival))) {
     out->rival_preset = rival.preset;
     memcpy(out->rival, rival.fault, sizeof out->rival);
     out->n_rival = rival.n;

@@ -33,6 +33,16 @@ void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *
  *  spec does, and other bytes than the spec on other data. out->n is 0 where there is none. It takes about as long as one run of the samples. */
 void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, deadline until);
 
+/** open.c: the keys, a bit each, that the faults leave open: under one of n_other specs, each with another value of key[i], they give every byte of the
+ *  samples as well.   Oracle: tests/test_fault.c. */
+uint64_t mxi_find_open_keys(const mx_spec *spec, const mx_fault *faults, size_t n_faults, const mx_spec *other, const size_t *key,
+                            size_t n_other, const mx_sample *samples, size_t n, deadline until);
+
+/** open.c: faults without a number that may stand beside those of an answer, or in the place of its only one: they give every byte of the samples, and
+ *  other bytes of other data; those in its place may be the same but for a few roundings. Returns how many, at most MX_ALTERNATIVES.   Oracle: tests/test_fault.c. */
+size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec, const mx_fault *faults, size_t n_faults,
+                             const mx_sample *samples, size_t n, deadline until);
+
 /** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits, and no other answer that
  *  costs hardly more may give the same bytes. */
 enum { BLAME_BITS = 20 };

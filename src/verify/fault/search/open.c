@@ -1,0 +1,94 @@
+/* Tells what an answer leaves open: keys under another value of which it gives every byte as well, and faults that do the same beside its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/search/answers.h"
+#include "verify/fault/search/options.h"
+
+/* Elements that are run at most, for keys and for faults: each that is open takes a run of all of the data. Half a second or so on a processor of 2020. */
+static const uint64_t OPEN_WORK = UINT64_C(12000000);
+
+/* Other values are run over the first rows first, of so many elements, which most do not give; and drawn data have so many. */
+enum { FEW_ELEMENTS = 1 << 12, DRAWN_ELEMENTS = 1 << 14 };
+
+/* The first rows of s, with the tensor's maximum as the faults leave it. 0 where the answer does not give them by themselves. */
+static int first_rows(mx_sample *few, float *amax, const mx_sample *s, const mx_spec *spec, const mx_fault *faults, size_t n, effort *e) {
+  size_t block_rows, block_cols;
+  mx_spec_block(spec, s->rows, s->cols, &block_rows, &block_cols);
+  const size_t rows = (FEW_ELEMENTS / s->cols / block_rows + 1) * block_rows, each = s->scale_rows == s->rows ? 1 : block_rows;
+  fault_run r;
+  *few = *s;
+  if (rows >= s->rows) return 0;
+  effort_spend(e, 3 * s->rows * s->cols);
+  const int ran = !noted_status(mxi_fault_open(&r, spec, s->x, s->rows, s->cols, s->ld, faults, n, NULL), e->until.lack);
+  *amax = r.amax;
+  mxi_fault_close(&r);
+  few->rows = rows;
+  few->scale_rows = (rows + each - 1) / each;
+  return ran && mxi_gives_part(few, *amax, spec, faults, n, e);
+}
+
+uint64_t mxi_find_open_keys(const mx_spec *spec, const mx_fault *faults, size_t n_faults, const mx_spec *other, const size_t *key,
+                            size_t n_other, const mx_sample *samples, size_t n, deadline until) {
+  effort e = {.left = OPEN_WORK, .until = until};
+  uint64_t open = 0;
+  mx_sample few;
+  float amax = 0;
+  for (size_t i = 0; i < n_faults; i++)
+    if (mxi_fault_is_down(&faults[i])) return 0;
+  const int looks = first_rows(&few, &amax, &samples[0], spec, faults, n_faults, &e);
+  for (size_t i = 0; i < n_other && !effort_over(&e); i++) {
+    const mx_spec *t = &other[i];
+    if (open >> key[i] & 1 || (looks && !mxi_gives_part(&few, amax, t, faults, n_faults, &e))) continue;
+    int all = 1;
+    for (size_t k = 0; k < n && all; k++) all = mxi_gives_all(&samples[k], t, faults, n_faults, NULL, &e);
+    if (all && !effort_over(&e)) open |= UINT64_C(1) << key[i];
+  }
+  return open;
+}
+
+/* What is run again and again: an answer with something else in it. */
+typedef struct rerun {
+  const mx_spec *spec;
+  const mx_sample *samples;
+  size_t n;
+  mx_sample few;
+  float amax;
+  int looks;
+  effort e;
+} rerun;
+
+static int gives(rerun *r, const mx_fault *faults, size_t n) {
+  int all = !r->looks || mxi_gives_part(&r->few, r->amax, r->spec, faults, n, &r->e);
+  for (size_t k = 0; k < r->n && all; k++) all = mxi_gives_all(&r->samples[k], r->spec, faults, n, NULL, &r->e);
+  return all && !effort_over(&r->e);
+}
+
+size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec, const mx_fault *faults, size_t n_faults,
+                             const mx_sample *samples, size_t n, deadline until) {
+  rerun r = {.spec = spec, .samples = samples, .n = n, .e = {.left = OPEN_WORK, .until = until}};
+  for (size_t i = 0; i < n_faults; i++)
+    if (mxi_fault_is_down(&faults[i])) return 0;
+  if (spec->had_size) return 0;
+  option *o = noted(malloc(MOST_OPTIONS * sizeof *o), until.lack);
+  const size_t count = o ? mxi_fault_options(o, MX_STAGE_INPUT, MX_STAGE_CODE, spec, samples[0].rows, samples[0].cols) : 0;
+  size_t found = 0;
+  mx_sample drawn = samples[0];
+  if (drawn.rows * drawn.cols > DRAWN_ELEMENTS) drawn.rows = DRAWN_ELEMENTS / drawn.cols + 1;
+  r.looks = first_rows(&r.few, &r.amax, &samples[0], spec, faults, n_faults, &r.e);
+  for (int beside = 1; beside >= 0; beside--) {
+    if (beside ? n_faults == MX_FAULTS : n_faults != 1) continue;
+    for (size_t i = 0; i < count && found < MX_ALTERNATIVES && !effort_over(&r.e); i++) {
+      const mx_fault *f = &o[i].fault;
+      mx_alternative a = {.n_faults = n_faults * (size_t)beside + 1};
+      if (!mxi_option_is_plain(&o[i]) || (n_faults && f->op == faults[0].op)) continue;
+      a.fault[0] = *f;
+      if (a.n_faults > 1) a.fault[1] = faults[0];
+      if (a.n_faults > 1 && mx_fault_row_at(f->op)->stage >= mx_fault_row_at(faults[0].op)->stage) a.fault[0] = faults[0], a.fault[1] = *f;
+      if (!gives(&r, a.fault, a.n_faults)) continue;
+      if (!beside || !mxi_kernels_alike(&drawn, spec, faults, n_faults, spec, a.fault, a.n_faults, until.lack)) out[found++] = a;
+    }
+  }
+  free(o);
+  return found;
+}
