@@ -205,7 +205,13 @@ mx_status ref_linear_forward(const mx_linear *l, mx_linear_out y, mx_linear_in x
   operand a = {0}, b = {0};
   matrix xm = read_in(x, l->T, l->I), wm = read_in(w, l->O, l->I), d = {0}, again = {0};
   double *residual = NULL;
-  mx_status status = plain ? MX_OK : without_outliers(&xm, &residual, l);
+  mx_status status = MX_OK;
+  if (plain && !is_plain(r, MX_WGRAD)) { /* Q6 is made of x without its outliers, which are counted here too */
+    matrix clamped = read_in(x, l->T, l->I);
+    status = without_outliers(&clamped, &residual, l);
+    free(clamped.at);
+  } else if (!plain)
+    status = without_outliers(&xm, &residual, l);
   if (!status) status = plain ? as_they_are(&a, xm) : quantise(&a, l, MX_Q1, xm, err);
   if (!status) status = plain ? as_they_are(&b, wm) : quantise(&b, l, MX_Q2, wm, err);
   if (!status) status = multiply(&d, r, plain, &a, &b, bias, err);

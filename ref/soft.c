@@ -30,7 +30,7 @@ mx_status ref_soft_quantize(mx_tensor *t, const float *x, const mx_spec *spec, c
   double most = 0;
   for (size_t i = 0; i < t->rows * t->cols; i++) most = fabs((double)x[i]) > most ? fabs((double)x[i]) : most;
   num stored;
-  ref_plan_tensor(&plan, num_double(most), &stored);
+  ref_plan_tensor(&plan, ref_largest(&plan, x, t->rows * t->cols), &stored); /* which counts a NaN, as the unit of magnitudes does not */
   t->has_tensor_scale = spec->tensor_norm != MX_TENSOR_NORM_NONE;
   t->tensor_scale = t->has_tensor_scale ? num_result(stored) : 1;
   const double unit = t->has_tensor_scale && most > 0 ? most : 1;

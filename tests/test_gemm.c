@@ -553,6 +553,24 @@ START_TEST(mixed_forms) {
 }
 END_TEST
 
+/* In the encode form a block of zeros has the scale 0, and 0 / 0 is the code's zero: -0 stays -0 in models whose sum does not begin at +0. */
+START_TEST(zeros_over_zero) {
+  const mx_spec s = operands_spec("scale=e4m3 scale.form=encode scale.rule=value block=1x16");
+  const mx_gemm_options how = {.model = MX_GEMM_F32_PAIRWISE};
+  mx_tensor x, y;
+  ck_assert_int_eq(mx_tensor_alloc(&x, 1, 3, &s) | mx_tensor_alloc(&y, 1, 3, &s), MX_OK);
+  const float zeros[3] = {-0.0f, -0.0f, -0.0f}, ones[3] = {1, 2, 3};
+  ck_assert_int_eq(mx_quantize(&x, zeros, 1, 3, 3, &s, NULL, NULL) | mx_quantize(&y, ones, 1, 3, 3, &s, NULL, NULL), MX_OK);
+  ck_assert(x.scales[0] == 0 && x.codes[0] == 0x88);
+  uint32_t got, want;
+  ck_assert_int_eq(mx_gemm(&got, 1, &x, &s, &y, &s, &how, NULL), MX_OK);
+  ck_assert_int_eq(ref_gemm(&want, 1, &x, &s, &y, &s, &how, NULL), MX_OK);
+  ck_assert_msg(got == 0x80000000 && want == got, "%x, ref %x, expected 80000000", got, want);
+  mx_tensor_free(&x);
+  mx_tensor_free(&y);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gemm");
   TCase *t = tcase_create("gemm");
@@ -560,6 +578,7 @@ int main(void) {
   tcase_add_test(t, elements);
   tcase_add_test(t, scale_formats);
   tcase_add_test(t, encode_form);
+  tcase_add_test(t, zeros_over_zero);
   tcase_add_test(t, quotients_that_cancel);
   tcase_add_test(t, shapes);
   tcase_add_test(t, skinny);

@@ -266,6 +266,8 @@ START_TEST(table_of_configurations) {
   factors(ENCODE, "grad.config=softmax", (double[]){1, 1, 1, .9616}, 1e-6);
   /* The same block in the decode form: s = 2.5/6, s_q = .40625, codes 1.5 -4 .75 -> .5 or 1, 6: (q - v)/F at the largest. */
   factors("scale=e4m3 block=1x16 scale.rule=value", "grad.config=absmax", (double[]){1, 1, 1, 1 + (6 - 2.5 / .40625) / 6}, 6e-8);
+  /* A margin of 3/4 maps to 4.5: s_q = .5625, v = 4.44 -> 4 at the largest. */
+  factors("scale=e4m3 block=1x16 scale.rule=value scale.margin=0.75", "grad.config=absmax", (double[]){1, 1, 1, .90123457}, 6e-8);
   /* The full Jacobian: G = 1 sums (q - v) over the block, [.25 .75 .25 -.25], and the largest element gets that times 6 (.4 / 2.5)^2. */
   factors(ENCODE, "grad.config=absmax,grad.jacobian=full", (double[]){1, 1, 1, 1 + 6 * .16 * .16}, 6e-8);
   const double weight[] = {.090579, -.300733, .060717, .547971};

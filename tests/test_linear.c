@@ -167,9 +167,10 @@ static const struct {
     {"te-nvfp4", "Q2:block=16x16;Q4:block=16x16", "grad.qprime=baseline_compat,grad.operands=x"},
     {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=chmiel", "", "grad.qprime=baseline_compat,grad.mask=graphcore"},
     {"elem=e4m3 elem.prescale=0.75 tensor.norm=unit scale.rule=value scale=ue5m3", "", "grad.qprime=spline,spline.knots=1000,grad.k=3"},
-    {"elem=int8 block=8x8 tensor.norm=nv tensor.store=amax scale=e4m3 chain=exact scale.rule=value", "Q1:elem=none,tensor.norm=none",
-     "grad.qprime=dge,requant.source=reuse,grad.k=16"},
-    {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=seed004", BACK_SR, "grad.config=absmax,grad.tensor=absmax"},
+    {"elem=int8 block=8x8 tensor.norm=nv tensor.store=amax scale=e4m3 chain=exact scale.rule=value scale.margin=0.9411764",
+     "Q1:elem=none,tensor.norm=none", "grad.qprime=dge,requant.source=reuse,grad.k=16"},
+    {"scale=e4m3 block=1x16 scale.rule=value scale.form=encode tensor.norm=seed004 scale.margin=0.9411764", BACK_SR,
+     "grad.config=absmax,grad.tensor=absmax"},
     {"scale=ue5m3 block=1x16 scale.rule=value had.size=16 had.sign=fresh tensor.norm=unit", "",
      "grad.config=hybrid,grad.beta=2,grad.jacobian=full,grad.tensor=softmax,grad.qprime=spline,grad.scale_qprime=spline"},
     {"scale=e4m3 block=4x8 scale.rule=value scale.form=encode elem.prescale=0.75",
@@ -223,6 +224,16 @@ START_TEST(rules_and_shapes) {
       compare(name, &s, &r);
     }
   }
+}
+END_TEST
+
+/* max|X| counts a NaN (SPEC 3.2, step 4), so that every scale of the tensor is made of it; softmax scales keep max|X| of the tensor scale. */
+START_TEST(a_nan_under_softmax) {
+  fill();
+  w[20] = NAN;
+  const mx_linear_recipe r = recipe_of("scale=e4m3 block=1x16 scale.rule=value tensor.norm=unit", "", "grad.config=softmax");
+  const setup s = {3, 33, 5, MX_F32, 0, 0, {0}};
+  compare("softmax, a NaN in W", &s, &r);
 }
 END_TEST
 
@@ -359,6 +370,7 @@ int main(void) {
   TCase *t = tcase_create("linear");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, rules_and_shapes);
+  tcase_add_test(t, a_nan_under_softmax);
   tcase_add_test(t, products_switched_off);
   tcase_add_test(t, every_model);
   tcase_add_test(t, plain_layer);

@@ -122,6 +122,20 @@ START_TEST(outliers_come_back) {
 }
 END_TEST
 
+/* Two clamped numbers of other signs against an infinite weight: Inf - Inf, which is the one NaN of the project. */
+START_TEST(outliers_by_infinite_weights) {
+  enum { I = 128 };
+  float x[I], w[I] = {[3] = INFINITY, [4] = INFINITY}, y;
+  for (int i = 0; i < I; i++) x[i] = (float)(i % 7);
+  x[3] = -100, x[4] = 100;
+  const mx_linear_recipe r = recipe_of("occ.alpha=.99");
+  ck_assert_uint_eq(forward(&y, &r, x, w, 1, I).clamped, 2);
+  uint32_t bits;
+  memcpy(&bits, &y, sizeof bits);
+  ck_assert_msg(bits == 0x7FC00000, "%08x", bits);
+}
+END_TEST
+
 START_TEST(outliers_refused) {
   mx_error err;
   mx_linear_recipe r = recipe_of("occ.alpha=.99");
@@ -444,6 +458,7 @@ int main(void) {
   tcase_add_test(t, outliers_by_rank);
   tcase_add_test(t, outliers_by_hand);
   tcase_add_test(t, outliers_come_back);
+  tcase_add_test(t, outliers_by_infinite_weights);
   tcase_add_test(t, outliers_refused);
   tcase_add_test(t, ema_by_hand);
   tcase_add_test(t, double_quantisation_differs);

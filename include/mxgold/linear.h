@@ -92,7 +92,8 @@ typedef struct mx_linear_text {
 /** Resolve a text to a recipe and check it. The order is: preset or recipe, set, the recipe's keys for single operands, sr.policy, operands. The training
  *  keys are those of the recipe, then train; sr.policy has done its work here, setting it later changes nothing.
  *  unit  memory for a matrix unit, at which out->fused then points; the caller keeps it as long as out
- *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT.   Oracle: tests/test_linear.c */
+ *  Returns MX_OK; MX_ERR_KEY that names what is unknown and its nearest names; MX_ERR_CONFLICT, also where the model does not take the operands of a
+ *  product.   Oracle: tests/test_linear.c */
 mx_status mx_linear_resolve(mx_linear_recipe *out, struct mx_mma_model *unit, const mx_linear_text *text, mx_error *err);
 
 /** Set a training key ("requant.source", "fwd_dequant"). MX_ERR_KEY names the nearest keys or the choices. */
@@ -120,7 +121,7 @@ typedef struct mx_linear_in {
   mx_dtype dtype; /* MX_F32 or MX_BF16 */
 } mx_linear_in;
 /** The same for output: one RNE to dtype at the end. accumulate (binary32 only): the result is added to what the matrix holds, with one
- *  rounding per element. If data is NULL, the output is not computed. */
+ *  rounding per element. dx or dw whose data is NULL is not computed; y is always, and a NULL there is refused. */
 typedef struct mx_linear_out {
   void *data;
   size_t ld;

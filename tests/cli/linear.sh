@@ -51,6 +51,15 @@ for alpha in .9:480 .99:0; do
   cmp -s "$out" "$scratch/ref.safetensors" || fail "occ.alpha=$alpha: --ref gives another file"
   grep -aq "\"occ.clamped\": *\"${alpha#*:}\"" "$out" || fail "occ.alpha=${alpha%:*}: expected ${alpha#*:} clamped values"
 done
+# They are counted where Wgrad alone sees them too.
+for how in --threads=1 --ref; do
+  accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-wang --train occ.alpha=.9 --gemms wgrad $how -o "$out"
+  grep -aq '"occ.clamped": *"480"' "$out" || fail "$how: expected 480 values that are clamped for Wgrad"
+done
+# A model that does not take the operands is refused before anything is computed, by the reference as well.
+for how in --threads=1 --ref; do
+  refuses "mxgold: linear: fprop: model 'blackwell_mxf4': P needs operands of at most 5 exponent bits" "$mxgold" linear "$x" "$w" --recipe recipe-bf16 --accum blackwell_mxf4 $how -o "$out"
+done
 # Quartet's two backward products have the same signs, drawn anew at each step; its forward rotation has none.
 signs() { grep -ao "q$1.spec\": *\"[^\"]*" "$out" | grep -o "had.signs=[0-9a-f]*"; }
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --step 1 -o "$out"

@@ -101,7 +101,7 @@ void mxi_gemm_values(double *out, const mxg_operand *o, size_t row, size_t k0, s
 
 double mxi_gemm_scaled(double element, double scale, int divides) {
   if (!divides) return element * scale;
-  return element == 0 && scale == 0 ? 0 : element / scale;
+  return element == 0 && scale == 0 ? element : element / scale;
 }
 
 uint32_t mxi_gemm_scale_code(const mxg_operand *o, size_t row, size_t b) {

@@ -39,7 +39,7 @@ void mxi_gemm_codes(uint8_t *out, const mxg_operand *o, size_t row, size_t k0, s
 void mxi_gemm_codes64(uint64_t *out, const mxg_operand *o, size_t row, size_t k0, size_t n);
 /** The micro-scale of an element of an operand that has them: 1, 2 or 4. */
 double mxi_gemm_micro(const mxg_operand *o, size_t row, size_t k);
-/** element * scale, or element / scale, where 0 / 0 is 0: a block that was stored as all zeros. */
+/** element * scale, or element / scale, where 0 / 0 is the element, -0 too: a block that was stored as all zeros. */
 double mxi_gemm_scaled(double element, double scale, int divides);
 /** The code of a scale, with all its bits, for operands that have scales. */
 uint32_t mxi_gemm_scale_code(const mxg_operand *o, size_t row, size_t b);

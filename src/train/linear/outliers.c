@@ -160,7 +160,7 @@ mx_status mxi_linear_compensate(mxi_layer *y, float *out, size_t ld, mxi_matrix 
       const float *row = w.at + c * w.ld;
       double sum = 0;
       for (size_t k = first; k < last; k++) sum += o->residual[k] * (double)row[o->at[k]];
-      out[t * ld + c] += (float)sum;
+      out[t * ld + c] = mxi_gradient_store((double)(out[t * ld + c] + (float)sum)); /* Inf - Inf is the one NaN too */
     }
   }
   return MX_OK;

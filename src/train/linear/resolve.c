@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mxgold/ablate.h"
+#include "mxgold/gemm.h"
 #include "mxgold/mma.h"
 #include "mxgold/nearest.h"
 #include "train/linear/internal.h"
@@ -88,6 +89,19 @@ static mx_status accumulation(mx_linear_recipe *r, mx_mma_model *unit, const cha
   return mx_mma_model_find(unit, name, err);
 }
 
+/* Does the model take the operands of each product? A product of no rows is refused as a whole one would be, before anything is computed. */
+static mx_status check_sums(const mx_linear_recipe *r, mx_error *err) {
+  for (int p = 0; p < MX_PRODUCTS; p++) {
+    const mx_tensor none = {.cols = 1 << 20, .tensor_scale = 1, .has_tensor_scale = 1};
+    const mx_gemm_options how = {.model = r->model, .fused = r->fused, .exec.n_threads = 1};
+    mx_error why;
+    if (mxi_linear_is_plain(r, p)) continue;
+    const mx_status status = mx_gemm(NULL, 0, &none, &r->q[2 * p], &none, &r->q[2 * p + 1], &how, &why);
+    if (status) return mx_fail(err, status, "%s: %s", mx_linear_product_name(p), why.text);
+  }
+  return MX_OK;
+}
+
 mx_status mx_linear_resolve(mx_linear_recipe *out, mx_mma_model *unit, const mx_linear_text *text, mx_error *err) {
   if (!out || !text) return mx_fail(err, MX_ERR_ARG, "NULL argument");
   mx_linear_recipe r = {0};
@@ -104,6 +118,7 @@ mx_status mx_linear_resolve(mx_linear_recipe *out, mx_mma_model *unit, const mx_
   if (!status) status = products(&r, text->gemms, err);
   if (!status) status = accumulation(&r, unit, text->accum, err);
   if (!status) status = mx_linear_check(&r, err);
+  if (!status) status = check_sums(&r, err);
   if (!status) *out = r;
   return status;
 }

@@ -4,21 +4,15 @@
 
 #include "train/linear/gradient/block.h"
 
-/* F of SPEC 3. */
-static double scale_max(const mx_spec *s) {
-  const mx_format *f = mx_elem_format(s->elem);
-  if (s->scale_max == MX_SCALE_MAX_NUMBER) return (double)s->scale_max_n;
-  return s->scale_max == MX_SCALE_MAX_POW2 ? ldexp(1, mx_format_emax(f)) : mx_format_max(f);
-}
-
 double mxi_rule_max(const mx_spec *spec) {
-  return spec->scale_rule == MX_SCALE_RULE_VALUE ? scale_max(spec) : ldexp(1, mx_format_emax(mx_elem_format(spec->elem)));
+  return spec->scale_rule == MX_SCALE_RULE_VALUE ? mx_spec_scale_max(spec) : ldexp(1, mx_format_emax(mx_elem_format(spec->elem)));
 }
 
 /* What max|X| maps to in the units of code times scale: N of SPEC 3.5. */
 static double normaliser(const mx_spec *s) {
   if (s->tensor_norm == MX_TENSOR_NORM_UNIT) return 1;
-  const double target = s->tensor_target != 0 ? (double)s->tensor_target : scale_max(s) * mx_format_max(mx_scale_format(s->scale));
+  const double most = mx_spec_scale_max(s) * mx_format_max(mx_scale_format(s->scale));
+  const double target = s->tensor_target != 0 ? (double)s->tensor_target : (double)(float)most; /* K: with a margin F may have 24 bits */
   return s->tensor_norm == MX_TENSOR_NORM_SEED004 ? target / 2 : target;
 }
 
