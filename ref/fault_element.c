@@ -35,6 +35,16 @@ static num to_bits(num x, double bits, int nearest) {
   return num_float(value);
 }
 
+/* An instruction's first guess at 1 / d, of n bits: a = floor(m 2^(n+1)) for d = m 2^e, and r = floor((floor(2^(2n+3) / (2a+1)) + 1) / 2) of 2^n. */
+static num estimate(num d, int n) {
+  if (n < 1 || n > 20 || d.kind != NUM_FINITE) return num_div_r(num_int(1), d, NUM_F32);
+  const uint64_t a = d.sig >> (63 - n); /* d.sig / 2^63 lies from 1 to 2, and m is half of it */
+  num guess = num_int(((UINT64_C(1) << (2 * n + 3)) / (2 * a + 1) + 1) / 2);
+  guess.exp -= n + d.exp + 1;
+  guess.sign = d.sign;
+  return num_round(guess, NUM_F32);
+}
+
 /* The byte read as another format, without its sign. */
 static num read_as(const ref_fault *f, uint64_t code) {
   const mx_format *as = f->format;
@@ -69,6 +79,11 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "scale reciprocal bits") || IS(f, "scale reciprocal nearest bits")) {
     const num short_of = to_bits(num_div_r(num_int(1), part_of(plan, s), NUM_F32), f->number, IS(f, "scale reciprocal nearest bits"));
     return num_mul_r(num_mul_r(x, short_of, NUM_F32), num_div_r(num_int(1), t, NUM_F32), NUM_F32);
+  }
+  if (IS(f, "reciprocal estimate")) return num_mul_r(x, estimate(ref_divisor(plan, s), (int)f->number), NUM_F32);
+  if (IS(f, "reciprocal, NaN to largest")) {
+    const num y = num_mul_r(x, reciprocal_of(plan, s), NUM_F32);
+    return num_is_nan(y) ? num_pow2(900) : y;
   }
   if (IS(f, "reciprocal bfloat16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "reciprocal float16")) return num_mul_r(x, num_round(reciprocal_of(plan, s), NUM_F16), NUM_F32);
@@ -113,10 +128,12 @@ static uint64_t code_of_lanes(const ref_run *r, const ref_fault *f, size_t row, 
 static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t *code) {
   const size_t d = row / r->height, a = col / r->width;
   const long long by = (long long)f->number, to = (long long)(d * r->across + a) + by;
-  if (IS(f, "row") || IS(f, "row xor")) {
+  if (IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows")) {
     if (ref_from(f, d, r->down) != d) *code = r->used[ref_from(f, d, r->down) * r->across + a];
-  } else if (IS(f, "block") || IS(f, "block xor")) {
+  } else if (IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks")) {
     if (ref_from(f, a, r->across) != a) *code = r->used[d * r->across + ref_from(f, a, r->across)];
+  } else if (IS(f, "down")) {
+    *code = ref_code_down(r, row / r->width, col / r->height, *code);
   } else if (IS(f, "order")) {
     const ref_how nearest = {0};
     const int there = to >= 0 && to < (long long)(r->down * r->across);

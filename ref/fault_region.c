@@ -33,6 +33,7 @@ int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col)
 }
 
 size_t ref_from(const ref_fault *f, size_t at, size_t n) {
+  if (strncmp(f->op, "first of", 8) == 0) return f->number >= 1 ? at / (size_t)f->number * (size_t)f->number : at;
   const long long by = (long long)f->number, to = strstr(f->op, "xor") ? (long long)at ^ by : (long long)at + by;
   return to >= 0 && to < (long long)n ? (size_t)to : at;
 }

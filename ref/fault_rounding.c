@@ -53,8 +53,8 @@ uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t
   mx_spec spec = *r->plan.spec;
   ref_plan plan = r->plan;
   ref_scale out[2];
-  if (scale->kind != MX_KIND_EXP || scale->man_bits || spec.tensor_norm != MX_TENSOR_NORM_NONE || spec.scale_form != MX_SCALE_FORM_DECODE ||
-      ref_has_special(r, d, a))
+  if (scale->kind != MX_KIND_EXP || scale->man_bits || spec.tensor_norm != MX_TENSOR_NORM_NONE || plan.chained ||
+      spec.scale_form != MX_SCALE_FORM_DECODE || ref_has_special(r, d, a))
     return otherwise;
   for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
     if (!strcmp(rules[k].name, f->rule)) spec.scale_rule = (uint8_t)rules[k].rule, spec.scale_round = (uint8_t)rules[k].round;

@@ -43,8 +43,8 @@ typedef struct ref_run {
 /* Is element (row, col), or block (d, a), in the region? A region of elements holds every block. */
 int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col);
 int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a);
-/* The row, block or column of n that a fault takes from: so many away, or with the word xor the one whose number is its own xor so many; `at` itself
- * beyond the ends. */
+/* The row, block or column of n that a fault takes from: so many away, or with the word xor the one whose number is its own xor so many, with
+ * "first of" the first of so many; `at` itself beyond the ends. */
 size_t ref_from(const ref_fault *f, size_t at, size_t n);
 /* Is it a code of a number that is neither zero nor normal? */
 int ref_is_subnormal(const mx_format *format, uint64_t code);
@@ -68,6 +68,8 @@ uint64_t ref_wrapped(const ref_run *r, long long code);
 uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int map_to_4, uint64_t code);
 uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax,
                           uint64_t otherwise); /* of the rule that it names */
+/* fault_scale.c: the code of the scale of a block of the other direction, in row `down` and column `across` of those; with a NaN or an Inf `otherwise`. */
+uint64_t ref_code_down(const ref_run *r, size_t down, size_t across, uint64_t otherwise);
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);
 
 /* What the elements are divided by under a scale, rounded to binary32: D of SPEC 9. T: what a decoded scale is multiplied by; 1 without a tensor scale.

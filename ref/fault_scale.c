@@ -187,6 +187,15 @@ static num across_blocks(const ref_run *r, size_t d, size_t a) {
   return m;
 }
 
+/* With the elements of the block before in the columns that a short block lacks. */
+static num with_stale(const ref_run *r, size_t d, size_t a, num m) {
+  for (size_t i = 0; a && i < r->height * r->width; i++) {
+    const size_t row = d * r->height + i / r->width, col = a * r->width + i % r->width;
+    if (row < r->rows && col >= r->cols) m = with_finite(m, r->x + row * r->cols + col - r->width, 1);
+  }
+  return m;
+}
+
 static num before_rotation(const ref_run *r, size_t d, size_t a) {
   const size_t first = a * r->width, end = first + r->width < r->cols ? first + r->width : r->cols;
   num m = num_zero(0);
@@ -229,6 +238,9 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "running in")) return largest_of(r, d, d + 1, a - a % n, a + 1);
   if (IS(f, "with next")) return beyond(r, f, d, a, before);
   if (IS(f, "with block")) return with_block(r, f, d, a, before);
+  if (IS(f, "first of rows")) return ref_finite_amax(r, ref_from(f, d, r->down), a);
+  if (IS(f, "first of blocks")) return ref_finite_amax(r, d, ref_from(f, a, r->across));
+  if (IS(f, "stale lanes")) return with_stale(r, d, a, before);
   if (IS(f, "strided")) return across_blocks(r, d, a);
   if (IS(f, "before rotation")) return before_rotation(r, d, a);
   if (IS(f, "average")) return averaged(r, f, d, a);
@@ -275,22 +287,24 @@ static uint64_t plus(uint64_t code, const ref_fault *f, uint64_t most) {
   return sum < 0 ? 0 : sum > (long long)most ? most : (uint64_t)sum;
 }
 
-/* The sum of (c D - x)^2 over a block under a scale, in binary64. */
-static num squared_error(const ref_run *r, const ref_plan *plan, const ref_scale *s, size_t d, size_t a) {
+/* The sum of (c D - x)^2 over a block under a scale, in binary64, or of (c - x / D)^2 with a quotient of binary32. */
+static num squared_error(const ref_run *r, const ref_plan *plan, const ref_scale *s, size_t d, size_t a, int in_units) {
   num sum = num_zero(0), unused;
   const num divisor = ref_divisor(plan, s);
   for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
     for (size_t col = a * r->width; col < r->cols && col < (a + 1) * r->width; col++) {
       const num x = num_float(r->x[row * r->cols + col]);
       const num value = ref_value(plan->elem, ref_element(plan, s, x, row * r->cols + col, &unused));
-      const num e = num_sub_r(num_mul_r(value, divisor, NUM_F64), x, NUM_F64);
+      const num e =
+          in_units ? num_sub_r(value, num_div_r(x, divisor, NUM_F32), NUM_F64) : num_sub_r(num_mul_r(value, divisor, NUM_F64), x, NUM_F64);
       sum = num_add_r(sum, num_mul_r(e, e, NUM_F64), NUM_F64);
     }
   return sum;
 }
 
 /* The scale with F and with 4 in its place: that of the smaller error, or of the larger one. 0: the spec refuses the block. */
-static int four_or_six(const ref_run *r, uint64_t *code, size_t d, size_t a, num amax, int larger) {
+static int four_or_six(const ref_run *r, const ref_fault *f, uint64_t *code, size_t d, size_t a, num amax) {
+  const int larger = IS(f, "worse of 6 and 4"), in_units = IS(f, "better of 6 and 4 in units");
   ref_plan plan[2] = {*ref_plan_at(r, d, a), *ref_plan_at(r, d, a)};
   ref_scale scale[2], both[2];
   num error[2];
@@ -299,7 +313,7 @@ static int four_or_six(const ref_run *r, uint64_t *code, size_t d, size_t a, num
   for (int k = 0; k < 2; k++) {
     if (!ref_block_scales_from(both, &plan[k], &block, amax)) return 0;
     scale[k] = both[0];
-    error[k] = squared_error(r, &plan[k], &scale[k], d, a);
+    error[k] = squared_error(r, &plan[k], &scale[k], d, a, in_units);
   }
   const int order = num_is_nan(error[0]) || num_is_nan(error[1]) ? 0 : num_cmp(error[1], error[0]);
   *code = scale[larger ? order > 0 : order < 0].code;
@@ -315,8 +329,8 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
   if (IS(f, "plus")) *code = plus(*code, f, r->plan.scale->max_code);
   if (IS(f, "value")) *code = ref_wrapped(r, (long long)f->number);
   if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
-  if ((IS(f, "better of 6 and 4") || IS(f, "worse of 6 and 4")) && !special && !strcmp(r->plan.elem->name, "e2m1") &&
-      !four_or_six(r, code, d, a, amax[d * r->across + a], IS(f, "worse of 6 and 4")))
+  if ((IS(f, "better of 6 and 4") || IS(f, "worse of 6 and 4") || IS(f, "better of 6 and 4 in units")) && !special &&
+      !strcmp(r->plan.elem->name, "e2m1") && !four_or_six(r, f, code, d, a, amax[d * r->across + a]))
     return 0;
   if (IS(f, "largest") && !special && !num_is_zero(ref_argument(f))) {
     ref_scale scales[2];
@@ -351,8 +365,8 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
   return 1;
 }
 
-static int of_row(const ref_fault *f) { return IS(f, "row") || IS(f, "row xor"); }
-static int of_block(const ref_fault *f) { return IS(f, "block") || IS(f, "block xor"); }
+static int of_row(const ref_fault *f) { return IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows"); }
+static int of_block(const ref_fault *f) { return IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks"); }
 
 /* Each code in the region becomes that of another block. */
 static void move(ref_run *r, const ref_fault *f, uint64_t *codes) {
@@ -417,6 +431,27 @@ uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t
   return ref_block_scales_from(scales, ref_plan_at(r, d, a), &block, amax) ? scales[0].code : otherwise;
 }
 
+uint64_t ref_code_down(const ref_run *r, size_t down, size_t across, uint64_t otherwise) {
+  const size_t n = r->height * r->width, top = down * r->width, left = across * r->height;
+  num most = num_zero(0);
+  for (size_t i = 0; i < n; i++) { /* the block is as high as the others are wide */
+    const size_t row = top + i % r->width, col = left + i / r->width;
+    r->elements[i] = row < r->rows && col < r->cols ? num_float(r->x[row * r->cols + col]) : num_zero(0);
+    if (r->elements[i].kind == NUM_NAN || r->elements[i].kind == NUM_INF) return otherwise;
+    if (num_cmp(num_abs(r->elements[i]), most) > 0) most = num_abs(r->elements[i]);
+  }
+  ref_scale scales[2];
+  const size_t d = top / r->height, a = left / r->width;
+  const ref_block block = {r->elements, n, d * r->across + a};
+  return ref_block_scales_from(scales, ref_plan_at(r, d, a), &block, most) ? scales[0].code : otherwise;
+}
+
+/* The blocks of the other direction, row after row, where they are as many. */
+static uint64_t stored_down(const ref_run *r, size_t k, uint64_t code) {
+  const size_t down = (r->rows + r->width - 1) / r->width, across = (r->cols + r->height - 1) / r->height;
+  return down * across == r->down * r->across ? ref_code_down(r, k / across, k % across, code) : code;
+}
+
 void ref_fault_store(ref_run *r) {
   const size_t n = r->down * r->across;
   memcpy(r->stored, r->used, n * sizeof *r->stored);
@@ -433,6 +468,7 @@ void ref_fault_store(ref_run *r) {
       if (IS(f, "flush") && ref_is_subnormal(r->plan.scale, *code)) *code = 0;
       if ((IS(f, "keep") || IS(f, "keep from")) && a) *code = code[-1];
       if (IS(f, "keep from") && !a) *code = ref_wrapped(r, (long long)f->number);
+      if (IS(f, "down")) *code = stored_down(r, k, *code);
       if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
       if (IS(f, "rule")) *code = ref_code_by_rule(r, f, d, a, ref_finite_amax(r, d, a), *code);
     }

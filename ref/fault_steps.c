@@ -64,11 +64,35 @@ int ref_meets(const mx_format *format, const ref_fault *f, num y) {
 }
 
 int ref_rounds_by_steps(const ref_fault *f) {
-  static const char *const words[] = {"clip",  "bits behind the point", "guard bits", "float16 then cut", "carry lost", "modulo",
-                                      "flush", "subnormal times",       "shift bits", "up from",          "up beyond"};
+  static const char *const words[] = {
+      "clip",       "bits behind the point", "guard bits", "float16 then cut", "carry lost", "modulo",
+      "flush",      "subnormal times",       "shift bits", "up from",          "up beyond",  "saturated, carry lost",
+      "half added", "flush rounded"};
   for (size_t k = 0; k < sizeof words / sizeof *words; k++)
     if (IS(f, words[k])) return 1;
   return 0;
+}
+
+static uint64_t carry_lost(const mx_format *format, num y) {
+  const uint64_t mantissa = (UINT64_C(1) << format->man_bits) - 1, below = count_of(format, num_abs(y), 0),
+                 near = count_of(format, num_abs(y), 1);
+  const uint64_t code = is_float(format) && below > mantissa ? (below & ~mantissa) | (near & mantissa) : near;
+  return with_sign(format, code < format->max_code ? code : format->max_code, y.sign);
+}
+
+/* y + u / 2 cut toward zero, u the distance of neighbours. */
+static num half_added(const mx_format *format, num y) {
+  const int unit = binade_of(format, num_abs(y)) - format->man_bits;
+  const uint64_t halves = units(num_abs(y), unit - 1, 0);
+  return from_units(y.sign ? (halves - (halves > 0)) / 2 : (halves + 1) / 2, unit, y.sign);
+}
+
+/* Below the least normal number: that number, if y rounded to the bits of its mantissa is, else 0. */
+static num flush_rounded(const mx_format *format, num y) {
+  if (!is_below_normal(format, y)) return y;
+  if (y.kind != NUM_FINITE) return num_zero(y.sign);
+  const num rounded = from_units(units(num_abs(y), y.exp - format->man_bits, 1), y.exp - format->man_bits, y.sign);
+  return is_below_normal(format, rounded) ? num_zero(y.sign) : rounded;
 }
 
 static num clipped(num y, num most) {
@@ -104,10 +128,9 @@ uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const 
     y = from_units(units(a, unit, 0), unit, y.sign);
   }
   if (IS(f, "modulo") && !usual) return with_sign(format, count_of(format, a, 1), y.sign) & ((UINT64_C(1) << format->bits) - 1);
-  if (IS(f, "carry lost") && !usual) {
-    const uint64_t mantissa = (UINT64_C(1) << format->man_bits) - 1, below = count_of(format, a, 0), near = count_of(format, a, 1);
-    const uint64_t code = is_float(format) && below > mantissa ? (below & ~mantissa) | (near & mantissa) : near;
-    return with_sign(format, code < format->max_code ? code : format->max_code, y.sign);
-  }
+  if (IS(f, "carry lost") && !usual) return carry_lost(format, y);
+  if (IS(f, "saturated, carry lost") && !num_is_nan(y)) return carry_lost(format, clipped(y, ref_format_largest(format)));
+  if (IS(f, "half added") && !usual) y = half_added(format, y);
+  if (IS(f, "flush rounded")) y = flush_rounded(format, y);
   return ref_code(format, y, &other, 0);
 }

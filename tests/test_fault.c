@@ -232,6 +232,12 @@ START_TEST(found_and_predicts) {
                                            {"nvfp4-plain", "all: scale rounding <- worse of 6 and 4"},
                                            {"mxfp4-ue5m3", "all: divisor <- as number e4m3"},
                                            {"ocp-mxfp4", "all: element rounding <- up from 4.5"},
+                                           {"ocp-mxfp8-e4m3", "all: scale store <- first of rows 4"},
+                                           {"ocp-mxfp8-e4m3", "all: divisor <- down"},
+                                           {"ocp-mxint8", "all: element rounding <- half added"},
+                                           {"ocp-mxfp4", "all: element rounding <- flush rounded"},
+                                           {"ocp-mxfp8-e4m3", "all: element rounding <- saturated, carry lost"},
+                                           {"nvfp4-plain", "all: divisor <- reciprocal estimate 8"},
                                            {"ocp-mxint8", "all: element rounding <- modulo"},
                                            {"nvfp4-plain", "all: divisor <- scale reciprocal bits 4"},
                                            {"ocp-mxfp4", "all: scale store <- rule up"}};

@@ -216,6 +216,7 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- order -1"}, {127, 126}, {0xA7, 0xA5}},
     {"ocp-mxfp4", {"order=1: scale store <- plus 1"}, {127, 127}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- zero to zero"}, {0, 0}, {0x80, 0x80}},
+    {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- reciprocal, NaN to largest"}, {0, 0}, {0xF7, 0xF7}},
     {"nvfp4-plain", {"all: scale rounding <- value 0", "rows=1: divisor <- zero to +0"}, {0, 0}, {0xF7, 0x00}}, /* 6 / 0 */
     {"ocp-mxfp4", {"all: divisor <- block over 2"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- repeated"}, {127, 126}, {0xA7, 0xC7}},
@@ -261,6 +262,24 @@ static const struct {
      {"all: input <- times 0.875", "all: element rounding <- carry lost"},
      {127, 126},
      {0xA7, 0xA7}}, /* 5.25, -0.875; -1.75 becomes -1 */
+    {"ocp-mxfp4",
+     {"all: input <- times 1.25", "all: element rounding <- saturated, carry lost"},
+     {127, 126},
+     {0xA7, 0xC7}},                                                                                                /* 7.5, -1.25; 7.5, -2.5 */
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- carry lost"}, {127, 126}, {0xA6, 0xC6}},  /* 8 becomes 4 */
+    {"ocp-mxfp4", {"all: input <- times 0.875", "all: element rounding <- half added"}, {127, 126}, {0x97, 0xB7}}, /* 5.25, -0.875: 6, -0.5 */
+    {"ocp-mxfp4",
+     {"all: input <- times 0.8125", "all: element rounding <- flush rounded"},
+     {127, 126},
+     {0x86, 0xB6}}, /* 4.875, -0.8125; 4.875, -1.625 */
+    {"ocp-mxfp4", {"all: input <- times 0.875", "all: element rounding <- flush rounded"}, {127, 126}, {0xA7, 0xC7}}, /* -0.875 is a tie */
+    {"ocp-mxfp4", {"all: divisor <- reciprocal estimate 8"}, {127, 126}, {0xA7, 0xC7}},                               /* 511 / 512: 5.99 */
+    {"ocp-mxfp4", {"all: divisor <- reciprocal estimate 1"}, {127, 126}, {0xA6, 0xB6}}, /* 2^5 / 5 is 6, r = 3: times 3/4 */
+    {"ocp-mxfp4", {"all: divisor <- first of rows 2"}, {127, 126}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: block amax <- first of rows 2"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: scale store <- first of rows 2"}, {127, 127}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: scale store <- first of blocks 2"}, {127, 126}, {0xA7, 0xC7}}, /* of one block a row that is the block */
+    {"ocp-mxfp4", {"all: divisor <- down"}, {127, 126}, {0xE7, 0xE5}},                  /* 2^0 of 6 and 3, 2^-2 of -1 and -1 */
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- modulo"}, {127, 126}, {0xA8, 0xC8}}, /* 7.5 is 8 */
     {"ocp-mxfp4", {"all: input <- times 0.7", "all: code <- flush"}, {127, 126}, {0x86, 0xB6}},               /* -0.5; -1.5 */
     {"ocp-mxfp4", {"all: code <- plus 1"}, {127, 126}, {0xB8, 0xD8}},

@@ -45,6 +45,14 @@ static float strided(const fault_run *r, size_t d, size_t a) {
   return m;
 }
 
+/* With what the lanes that a short block has no elements for hold of the block before. */
+static float with_stale(const fault_run *r, size_t d, size_t a, float before) {
+  const size_t end = (a + 1) * r->block_cols;
+  for (size_t row = d * r->block_rows; a && end > r->cols && row < r->rows && row < (d + 1) * r->block_rows; row++)
+    before = with_finite(before, r->x, row * r->cols + r->cols - r->block_cols, row * r->cols + end - r->block_cols);
+  return before;
+}
+
 static float before_rotation(const fault_run *r, size_t d, size_t a) {
   const size_t first = a * r->block_cols, end = first + r->block_cols < r->cols ? first + r->block_cols : r->cols;
   float m = 0;
@@ -154,6 +162,12 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     const size_t blocks = r->down * r->across, to = d * r->across + a + (size_t)(ptrdiff_t)k; /* wraps to one beyond the end */
     return to < blocks ? fmaxf(before, r->stats[to].amax_finite) : before;
   }
+  case MX_FAULT_AMAX_STALE:
+    return with_stale(r, d, a, before);
+  case MX_FAULT_AMAX_FIRST_ROW:
+    return mxi_grid_amax(&grid, mxi_fault_other(f, d, r->down), a);
+  case MX_FAULT_AMAX_FIRST_BLOCK:
+    return mxi_grid_amax(&grid, d, mxi_fault_other(f, a, r->across));
   case MX_FAULT_AMAX_STRIDED:
     return strided(r, d, a);
   case MX_FAULT_AMAX_STRAIGHT:
@@ -181,6 +195,19 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
   if (st.has_nan || st.has_inf) return otherwise;
   st.amax = st.amax_finite = mxi_fault_as_amax(st.amax_finite * (float)f->number);
   return mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a) ? otherwise : code;
+}
+
+uint32_t mxi_fault_code_down(const fault_run *r, size_t down, size_t across, uint32_t otherwise) {
+  mx_block_stats st = {0};
+  uint32_t code;
+  for (size_t i = 0; i < r->block_rows * r->block_cols; i++) {
+    const size_t row = down * r->block_cols + i / r->block_rows, col = across * r->block_rows + i % r->block_rows;
+    if (row < r->rows && col < r->cols) mx_block_stats_add(&st, r->x[row * r->cols + col]);
+  }
+  st.amax = st.amax_finite;
+  const size_t d = down * r->block_cols / r->block_rows, a = across * r->block_rows / r->block_cols; /* where its first element is */
+  if (st.has_nan || st.has_inf || mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a)) return otherwise;
+  return code;
 }
 
 static mx_status largest(float *out, const fault_run *r, const float *x, size_t rows, size_t ld) {

@@ -18,6 +18,15 @@ static float to_bits(float x, int n, int nearest) {
   return x;
 }
 
+/* 1 / d as an instruction for Newton's steps has it: the middle of the interval of mantissas of n + 1 bits, rounded to n bits behind the point. */
+static float estimate(float d, int n) {
+  enum { MOST_BITS = 20 };
+  int e;
+  if (n < 1 || n > MOST_BITS || d == 0 || !isfinite(d)) return 1 / d;
+  const uint64_t a = (uint64_t)ldexp(frexp(fabs((double)d), &e), n + 1), r = ((UINT64_C(1) << (2 * n + 3)) / (2 * a + 1) + 1) / 2;
+  return copysignf((float)ldexp((double)r, -n - e), d);
+}
+
 /* max|X| of a formula: of a tensor scale that is given, what it stands for. */
 float mxi_fault_chain_amax(const mx_plan *p) {
   const char store = *mx_chain_row(p->spec.chain)->store;
@@ -98,6 +107,12 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   case MX_FAULT_DIVISOR_SCALE_BITS:
   case MX_FAULT_DIVISOR_SCALE_BITS_NEAREST:
     return (double)(x * to_bits(1 / part_of(p, s), (int)f->number, f->op == MX_FAULT_DIVISOR_SCALE_BITS_NEAREST) * (1 / t));
+  case MX_FAULT_DIVISOR_ESTIMATE:
+    return (double)(x * estimate(mxi_fault_divisor(p, s), (int)f->number));
+  case MX_FAULT_DIVISOR_RCP_NAN: {
+    const float y = x * reciprocal_of(p, s);
+    return isnan(y) ? INFINITY : (double)y;
+  }
   case MX_FAULT_DIVISOR_RCP_BF16:
     return (double)(x * mxi_round_dtype(reciprocal_of(p, s), MX_INPUT_DTYPE_BFLOAT16));
   case MX_FAULT_DIVISOR_RCP_F16:
@@ -159,11 +174,16 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
   switch (f->op) {
   case MX_FAULT_DIVISOR_ROW:
   case MX_FAULT_DIVISOR_ROW_XOR:
+  case MX_FAULT_DIVISOR_FIRST_ROW:
     if (mxi_fault_other(f, d, r->down) != d) *code = r->used[mxi_fault_other(f, d, r->down) * r->across + a];
     return 1;
   case MX_FAULT_DIVISOR_BLOCK:
   case MX_FAULT_DIVISOR_BLOCK_XOR:
+  case MX_FAULT_DIVISOR_FIRST_BLOCK:
     if (mxi_fault_other(f, a, r->across) != a) *code = r->used[d * r->across + mxi_fault_other(f, a, r->across)];
+    return 1;
+  case MX_FAULT_DIVISOR_DOWN:
+    *code = mxi_fault_code_down(r, row / r->block_cols, col / r->block_rows, *code);
     return 1;
   case MX_FAULT_DIVISOR_ORDER: /* a negative number wraps to one beyond the end */
     *code = k + by < r->down * r->across ? r->used[k + by] : (uint32_t)mx_encode(r->plan.scale, 1, &(mx_encoding){0}, 0);
@@ -196,7 +216,7 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
 /* Has each element of a block a divisor of its own? */
 static int is_apart(const fault_run *r, const mx_fault *f) {
   const int op = f->op, of_lanes = op == MX_FAULT_DIVISOR_LANES || op == MX_FAULT_DIVISOR_LANES_FROM || op == MX_FAULT_DIVISOR_LANES_TO;
-  return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || mxi_region_of_elements(&f->region) ||
+  return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || op == MX_FAULT_DIVISOR_DOWN || mxi_region_of_elements(&f->region) ||
          (f->region.of == MX_REGION_ROWS && r->block_rows > 1);
 }
 

@@ -62,8 +62,8 @@ uint32_t mxi_fault_code_by_rule(const fault_run *r, const mx_fault *f, const mx_
   const mx_format *scale = r->plan.scale;
   mx_plan p = r->plan;
   uint32_t code;
-  if (scale->kind != MX_KIND_EXP || scale->man_bits || p.has_tensor_scale || p.spec.scale_form != MX_SCALE_FORM_DECODE || st->has_nan ||
-      st->has_inf)
+  if (scale->kind != MX_KIND_EXP || scale->man_bits || p.has_tensor_scale || p.uses_chain || p.spec.scale_form != MX_SCALE_FORM_DECODE ||
+      st->has_nan || st->has_inf)
     return otherwise;
   p.spec.scale_rule = (uint8_t)mxi_fault_rule(f->format)->rule;
   p.spec.scale_round = (uint8_t)mxi_fault_rule(f->format)->round;

@@ -192,8 +192,8 @@ static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   return mxi_block_scale_code(out, mxi_fault_plan(r, d, a), &st, four == (worse ? 2 : 1), k);
 }
 
-/* The squared error of a block under the scale that plan p finds, in binary64. */
-static double squared_error(uint32_t *code, const fault_run *r, const mx_plan *p, const mx_block_stats *st, size_t d, size_t a) {
+/* The squared error of a block under the scale that plan p finds, in binary64, or in units of that scale. */
+static double squared_error(uint32_t *code, const fault_run *r, const mx_plan *p, const mx_block_stats *st, size_t d, size_t a, int in_units) {
   double sum = 0;
   mx_block_scale s;
   if (mxi_block_scale_find(&s, p, st, 0, d * r->across + a)) return INFINITY;
@@ -202,19 +202,21 @@ static double squared_error(uint32_t *code, const fault_run *r, const mx_plan *p
   for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
     for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
       const float x = r->x[row * r->cols + col];
-      const double e = mx_decode(p->elem, mxi_element_code(p, &s, x, row * r->cols + col)) * divisor - (double)x;
+      const double c = mx_decode(p->elem, mxi_element_code(p, &s, x, row * r->cols + col));
+      const double e = in_units ? c - (double)(x / (float)divisor) : c * divisor - (double)x;
       sum += e * e;
     }
   return sum;
 }
 
 /* The scale of the block with its maximum at 6 or at 4, that of the smaller or of the larger error; at 6 where both are alike. */
-static uint32_t four_or_six(const fault_run *r, const mx_block_stats *st, size_t d, size_t a, int larger, uint32_t otherwise) {
+static uint32_t four_or_six(const fault_run *r, const mx_fault *f, const mx_block_stats *st, size_t d, size_t a, uint32_t otherwise) {
+  const int larger = f->op == MX_FAULT_SCALE_FOURSIX_WORSE, in_units = f->op == MX_FAULT_SCALE_FOURSIX_UNITS;
   const mx_plan *six = mxi_fault_plan(r, d, a);
   mx_plan four = *six;
   uint32_t at6 = otherwise, at4 = otherwise;
   four.f = four.vars[MX_VAR_F] = 4;
-  const double e6 = squared_error(&at6, r, six, st, d, a), e4 = squared_error(&at4, r, &four, st, d, a);
+  const double e6 = squared_error(&at6, r, six, st, d, a, in_units), e4 = squared_error(&at4, r, &four, st, d, a, in_units);
   return (larger ? e4 > e6 : e4 < e6) ? at4 : at6;
 }
 
@@ -260,10 +262,11 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
   }
   case MX_FAULT_SCALE_FOURSIX:
   case MX_FAULT_SCALE_FOURSIX_WORSE:
+  case MX_FAULT_SCALE_FOURSIX_UNITS:
     if (is_special(&r->stats[k]) || r->plan.elem != mx_elem_format(MX_ELEM_E2M1)) return 0;
     {
       const mx_block_stats st = stats_of(r, d, a, &changed);
-      *code = four_or_six(r, &st, d, a, f->op == MX_FAULT_SCALE_FOURSIX_WORSE, *code);
+      *code = four_or_six(r, f, &st, d, a, *code);
     }
     return 0;
   default: {
@@ -299,6 +302,10 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
     return a ? stored[k - 1] : code; /* blocks are stored from the first on, so that is the last that was not kept */
   case MX_FAULT_STORE_KEEP_FROM:
     return a ? stored[k - 1] : mxi_fault_code_of(r->plan.scale, f->number);
+  case MX_FAULT_STORE_DOWN: {
+    const size_t down = up(r->rows, r->block_cols), across = up(r->cols, r->block_rows);
+    return down * across == r->down * r->across ? mxi_fault_code_down(r, k / across, k % across, code) : code;
+  }
   case MX_FAULT_STORE_AMAX_TIMES:
     return mxi_fault_code_of_amax(r, f, d, a, code);
   case MX_FAULT_STORE_RULE:
@@ -311,7 +318,7 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
 int mxi_fault_moves_rows(const fault_run *r) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const int op = r->faults[i].op;
-    if (op == MX_FAULT_SCALE_ROW || op == MX_FAULT_STORE_ROW || op == MX_FAULT_STORE_ROW_XOR) return 1;
+    if (op == MX_FAULT_SCALE_ROW || op == MX_FAULT_STORE_ROW || op == MX_FAULT_STORE_ROW_XOR || op == MX_FAULT_STORE_FIRST_ROW) return 1;
   }
   return 0;
 }
@@ -333,8 +340,9 @@ int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_STORE) continue;
-    if (f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR) move(r, f, stored, 1, first, end);
-    if (f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR) move(r, f, stored, 0, first, end);
+    const int of_rows = f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_FIRST_ROW;
+    const int of_blocks = f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_STORE_FIRST_BLOCK;
+    if (of_rows || of_blocks) move(r, f, stored, of_rows, first, end);
     for (size_t d = first; d < end; d++)
       for (size_t a = 0; a < r->across; a++)
         if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);

@@ -80,12 +80,15 @@ static inline int mxi_region_of_elements(const mx_region *r) {
   return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS;
 }
 
-/** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many; its own
- *  beyond the ends. */
+/** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many, or the
+ *  first of so many; its own beyond the ends. */
 static inline size_t mxi_fault_other(const mx_fault *f, size_t at, size_t n) {
   const int exchanged = f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_DIVISOR_ROW_XOR ||
                         f->op == MX_FAULT_DIVISOR_BLOCK_XOR || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_LAYOUT_ROW_XOR ||
                         f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
+  const int first = f->op == MX_FAULT_AMAX_FIRST_ROW || f->op == MX_FAULT_AMAX_FIRST_BLOCK || f->op == MX_FAULT_STORE_FIRST_ROW ||
+                    f->op == MX_FAULT_STORE_FIRST_BLOCK || f->op == MX_FAULT_DIVISOR_FIRST_ROW || f->op == MX_FAULT_DIVISOR_FIRST_BLOCK;
+  if (first) return f->number >= 1 ? at - at % (size_t)f->number : at;
   const size_t by = (size_t)(ptrdiff_t)f->number, to = exchanged ? at ^ by : at + by; /* a negative number wraps to one beyond the end */
   return to < n ? to : at;
 }
@@ -99,6 +102,9 @@ double mxi_fault_to_format(int f, double x);
 mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *err);
 /* The code that the low bits of an integer are. The code of the scale of the block's own maximum times the argument. */
 uint32_t mxi_fault_code_of(const mx_format *f, double code);
+/* amax.c: the code of the scale of a block of the other direction, k-th row after row of so many rows and columns of them; of one with a NaN or an Inf
+ * `otherwise`. */
+uint32_t mxi_fault_code_down(const fault_run *r, size_t down, size_t across, uint32_t otherwise);
 uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise);
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,

@@ -78,6 +78,20 @@ static double shifted(const mx_format *f, double y, double n) {
 
 static double clipped(double y, double most) { return fabs(y) > most ? copysign(most, y) : y; }
 
+/* y and half a step, cut toward zero: a negative number that is not half way or more to the next one loses a step. */
+static double half_added(const mx_format *f, double y) {
+  int binade;
+  const double u = step_at(f, fabs(y), &binade), n = floor(fabs(y) / u);
+  const int up = fabs(y) / u - n >= 0.5;
+  return copysign((signbit(y) ? fmax(n - !up, 0) : n + up) * u, y);
+}
+
+/* A magnitude below the least normal number is rounded to as many bits of mantissa as that has; what does not come up to it is 0. */
+static double flushed_rounded(const mx_format *f, double y) {
+  const double least = ldexp(1, 1 - f->bias), a = fabs(y), half_step = ldexp(least, -(int)f->man_bits - 2);
+  return is_below_normal(f, y) ? copysign(a >= least - half_step ? least : 0, y) : y;
+}
+
 uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how) {
   const int usual = isnan(y) || fabs(y) >= MXI_NO_STEPS;
   switch (fault->op) {
@@ -86,6 +100,12 @@ uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y,
     return by_threshold(f, fault, y);
   case MX_FAULT_ELEMENT_CARRY:
     if (!usual) return without_carry(f, y);
+    break;
+  case MX_FAULT_ELEMENT_SATURATED_CARRY:
+    if (!isnan(y)) return without_carry(f, clipped(y, mx_format_max(f)));
+    break;
+  case MX_FAULT_ELEMENT_HALF:
+    if (!usual) y = half_added(f, y);
     break;
   case MX_FAULT_ELEMENT_MODULO:
     if (!usual) return low_bits_of(f, y);
@@ -98,6 +118,9 @@ uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y,
     break;
   case MX_FAULT_ELEMENT_FLUSH:
     if (is_below_normal(f, y)) y = copysign(0, y);
+    break;
+  case MX_FAULT_ELEMENT_FLUSH_ROUNDED:
+    y = flushed_rounded(f, y);
     break;
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
     if (is_below_normal(f, y)) y = (double)((float)y * (float)fault->number);

@@ -71,13 +71,18 @@ int mxi_gives_part(const mx_sample *s, float amax, const mx_spec *spec, const mx
 
 static int by_stage(const mx_fault *a, const mx_fault *b) { return mx_fault_row_at(a->op)->stage <= mx_fault_row_at(b->op)->stage; }
 
+static int gives_all(const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
+  for (size_t i = 0; i < h->n; i++)
+    if (!mxi_gives_all(&h->samples[i], spec, faults, n, NULL, h->e)) return 0;
+  return 1;
+}
+
 /* The tensor's maximum is one number, which every part that holds the largest element gives, and other faults may. */
 static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
   if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
   const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
   if (h->n_tensor && same_fault && !memcmp(&h->tensor.region, &faults->region, sizeof faults->region)) return;
-  for (size_t i = 0; i < h->n; i++)
-    if (!mxi_gives_all(&h->samples[i], spec, faults, n, NULL, h->e)) return;
+  if (!gives_all(h, spec, faults, n)) return;
   h->tensor = *faults;
   h->n_tensor++;
 }
@@ -120,6 +125,11 @@ static void choose_best(hunt *h) {
     }
 }
 
+/* Does one of two faults give every byte alone? Then the other one does nothing here, as where the second hides what the first does. */
+static int is_idle(const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
+  return n == 2 && (gives_all(h, spec, &faults[0], 1) || gives_all(h, spec, &faults[1], 1));
+}
+
 void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held) {
   if (!n || n > MX_FAULTS) return;
   note_tensor(h, spec, faults, n);
@@ -130,8 +140,7 @@ void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_f
   if (n == 2 && !by_stage(&faults[0], &faults[1])) b.fault[0] = faults[1], b.fault[1] = faults[0];
   for (size_t i = 0; i < h->n_all; i++)
     if (same_faults(&h->all[i], &b)) return;
-  for (size_t i = 0; i < h->n; i++)
-    if (!mxi_gives_all(&h->samples[i], spec, b.fault, n, NULL, h->e)) return;
+  if (!gives_all(h, spec, b.fault, n) || is_idle(h, spec, b.fault, n)) return;
   size_t at = h->n_all < MOST_ANSWERS ? h->n_all++ : MOST_ANSWERS - 1;
   while (at && h->all[at - 1].cost > cost) h->all[at] = h->all[at - 1], at--;
   h->all[at] = b;

@@ -90,7 +90,7 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   }
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
-  EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
+  EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2, 1.75); /* the last: a largest scale of 256, not 448 */
   for (size_t n = 1; n < rows; n *= 2)
     if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
   for (size_t n = 2; n <= 8; n *= 2) {
@@ -119,6 +119,9 @@ static int steps_in(size_t area) { return area >= 4 && area <= MX_REGION_MOST &&
 /* Maxima over other elements than the block's, as loops and reductions that end too late, too early or at the wrong place have them. */
 static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
   EACH(l, MX_FAULT_AMAX_RUNNING_IN, 2, 4, 8, 16);
+  EACH(l, MX_FAULT_AMAX_FIRST_ROW, 2, 4, 8, 16);
+  EACH(l, MX_FAULT_AMAX_FIRST_BLOCK, 2, 4, 8);
+  if (cols % width) add(l, MX_FAULT_AMAX_STALE, 0);
   EACH(l, MX_FAULT_AMAX_NEXT, 1, -1, 2, -2);
   if (cols % width) add(l, MX_FAULT_AMAX_NEXT, (double)(width - cols % width));
   add(l, MX_FAULT_AMAX_NEXT, (double)width);
@@ -191,6 +194,7 @@ static void scales(list *l, const mx_spec *spec) {
   if (spec->elem == MX_ELEM_E2M1 && spec->select == MX_SELECT_ABSMAX && mx_scale_format(spec->scale)->kind != MX_KIND_EXP) {
     add(l, MX_FAULT_SCALE_FOURSIX, 0);
     add(l, MX_FAULT_SCALE_FOURSIX_WORSE, 0);
+    add(l, MX_FAULT_SCALE_FOURSIX_UNITS, 0);
   }
   EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
   EACH(l, MX_FAULT_SCALE_VALUE, 126, 127, 0, 254, 56);
@@ -200,6 +204,9 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
   EACH(l, MX_FAULT_STORE_ROW_XOR, 1, 2, 4, 8, 16, 32, 64, 3, 7, 15, 31);
   EACH(l, MX_FAULT_STORE_BLOCK_XOR, 1, 2, 4, 3, 7, 15, 8);
+  EACH(l, MX_FAULT_STORE_FIRST_ROW, 2, 4, 8, 16, 32);
+  EACH(l, MX_FAULT_STORE_FIRST_BLOCK, 2, 4, 8);
+  add(l, MX_FAULT_STORE_DOWN, 0);
   EACH(l, MX_FAULT_STORE_VALUE, 0, 127, 255, 254, 56, 1, 120);
   add(l, MX_FAULT_STORE_FLUSH, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
@@ -223,6 +230,9 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
   EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
   add(l, MX_FAULT_DIVISOR_ROW_XOR, 1);
+  EACH(l, MX_FAULT_DIVISOR_FIRST_ROW, 2, 4, 8);
+  EACH(l, MX_FAULT_DIVISOR_FIRST_BLOCK, 2, 4);
+  add(l, MX_FAULT_DIVISOR_DOWN, 0);
   EACH(l, MX_FAULT_DIVISOR_BLOCK_XOR, 1, 2);
   EACH(l, MX_FAULT_DIVISOR_PLUS, 1, -1);
   rules(l, MX_FAULT_DIVISOR_RULE, spec);
@@ -230,16 +240,17 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
     add_format(l, MX_FAULT_DIVISOR_AS, read[i]), add_format(l, MX_FAULT_DIVISOR_AS_NUMBER, read[i]);
-  static const int plain[] = {MX_FAULT_DIVISOR_TO_ZERO,   MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,
-                              MX_FAULT_DIVISOR_HALF,      MX_FAULT_DIVISOR_RCP_BF16,     MX_FAULT_DIVISOR_RCP_F16,
-                              MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
-                              MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE, MX_FAULT_DIVISOR_TENSOR_INVERTED,
-                              MX_FAULT_DIVISOR_ONE,       MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
+  static const int plain[] = {
+      MX_FAULT_DIVISOR_TO_ZERO,         MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,     MX_FAULT_DIVISOR_HALF,
+      MX_FAULT_DIVISOR_RCP_BF16,        MX_FAULT_DIVISOR_RCP_F16,      MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,
+      MX_FAULT_DIVISOR_UNROUNDED_TIMES, MX_FAULT_DIVISOR_RCP_NAN,      MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE,
+      MX_FAULT_DIVISOR_TENSOR_INVERTED, MX_FAULT_DIVISOR_ONE,          MX_FAULT_DIVISOR_INVERTED,  MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   const int of_powers =
       mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE; /* whose reciprocals have no bits */
   for (double n = 3; n <= 16 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
   for (double n = 2; n <= 12 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_SCALE_BITS, n), add(l, MX_FAULT_DIVISOR_SCALE_BITS_NEAREST, n);
+  if (!of_powers) EACH(l, MX_FAULT_DIVISOR_ESTIMATE, 8, 7, 12);
 }
 
 static void elements(list *l, const mx_spec *spec) {
@@ -262,8 +273,11 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_CODE_SWAP,
                               MX_FAULT_CODE_LOWEST,
                               MX_FAULT_ELEMENT_CARRY,
+                              MX_FAULT_ELEMENT_SATURATED_CARRY,
+                              MX_FAULT_ELEMENT_HALF,
                               MX_FAULT_ELEMENT_MODULO,
                               MX_FAULT_ELEMENT_FLUSH,
+                              MX_FAULT_ELEMENT_FLUSH_ROUNDED,
                               MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
