@@ -63,6 +63,55 @@ static void transpose_tiles(ref_run *r, const ref_fault *f) {
   }
 }
 
+/* Bit k of a place in a tile is the k-th bit of the list, of the place's row or column: what number of the two it has. */
+static size_t bits_of(const ref_fault *f, size_t at, int columns) {
+  size_t n = 0;
+  for (int k = 0; k < f->n_bits; k++)
+    if (f->bits[k] / 8 == columns && at & (size_t)1 << k) n += (size_t)1 << f->bits[k] % 8;
+  return n;
+}
+
+static size_t size_of(const ref_fault *f, int columns) {
+  size_t n = 1;
+  for (int k = 0; k < f->n_bits; k++) n *= f->bits[k] / 8 == columns ? 2 : 1;
+  return n;
+}
+
+/* The place that (row, col) of a matrix holds, in whole tiles. */
+static size_t by_bits(const ref_fault *f, size_t row, size_t col, size_t rows, size_t cols) {
+  const size_t high = size_of(f, 0), wide = size_of(f, 1), top = row / high * high, left = col / wide * wide;
+  const size_t at = (row - top) * wide + (col - left);
+  if (top + high > rows || left + wide > cols) return row * cols + col;
+  return (top + bits_of(f, at, 0)) * cols + left + bits_of(f, at, 1);
+}
+
+static void codes_by_bits(ref_run *r, const ref_fault *f) {
+  uint8_t *old = r->room;
+  memcpy(old, r->codes, r->rows * r->cols);
+  for (size_t row = 0; row < r->rows; row++)
+    for (size_t col = 0; col < r->cols; col++)
+      if (ref_element_in(r, f, row, col)) r->codes[row * r->cols + col] = old[by_bits(f, row, col, r->rows, r->cols)];
+}
+
+/* In their tiles, or tile after tile in memory. */
+static mx_status scales_by_bits(ref_run *r, const ref_fault *f, mx_error *err) {
+  const size_t high = size_of(f, 0), wide = size_of(f, 1);
+  const int tiled = IS(f, "scales tiled by bits");
+  uint64_t *old = r->room;
+  size_t k = 0;
+  memcpy(old, r->stored, r->down * r->across * sizeof *old);
+  if (tiled && (r->down % high || r->across % wide)) return ref_fail(err, MX_ERR_CONFLICT, "reference: the tiles do not fit the scales");
+  for (size_t d = 0; d < r->down && !tiled; d++)
+    for (size_t a = 0; a < r->across; a++)
+      if (ref_block_in(r, f, d, a)) r->stored[d * r->across + a] = old[by_bits(f, d, a, r->down, r->across)];
+  for (size_t top = 0; top < r->down && tiled; top += high)
+    for (size_t left = 0; left < r->across; left += wide)
+      for (size_t i = 0; i < high * wide; i++, k++)
+        if (ref_block_in(r, f, k / r->across, k % r->across))
+          r->stored[k] = old[(top + bits_of(f, i, 0)) * r->across + left + bits_of(f, i, 1)];
+  return MX_OK;
+}
+
 static void transpose_scales(ref_run *r, const ref_fault *f) {
   uint64_t *columns = r->room;
   size_t n = 0;
@@ -81,6 +130,10 @@ mx_status ref_fault_layout(ref_run *r, mx_error *err) {
       status = lay_out(r, f, err);
     else if (IS(f, "scales transposed"))
       transpose_scales(r, f);
+    else if (IS(f, "scales by bits") || IS(f, "scales tiled by bits"))
+      status = scales_by_bits(r, f, err);
+    else if (IS(f, "codes by bits"))
+      codes_by_bits(r, f);
     else if (IS(f, "codes transposed in"))
       transpose_tiles(r, f);
     else

@@ -17,6 +17,8 @@ typedef struct ref_fault {
   uint8_t remainder[REF_FAULT_NUMBERS]; /* 1: this one belongs to the region */
   int stage;                            /* in the order of SPEC 9 */
   const char *op;
+  uint8_t bits[13]; /* of BITS: 0 to 7 those of the row, 8 to 15 those of the column */
+  int n_bits;
   double number;           /* a NUMBER, or an integer as COUNT */
   const mx_format *format; /* a FORMAT */
   int layout;

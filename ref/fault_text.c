@@ -7,7 +7,7 @@
 #include "fail.h"
 #include "fault_run.h"
 
-enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE };
+enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE, BITS };
 
 static const struct {
   int stage, takes;
@@ -212,6 +212,9 @@ static const struct {
              {REF_LAYOUT, LAYOUT, "scales in"},
              {REF_LAYOUT, LAYOUT, "scales twice in"},
              {REF_LAYOUT, NOTHING, "scales transposed"},
+             {REF_LAYOUT, BITS, "scales by bits"},
+             {REF_LAYOUT, BITS, "scales tiled by bits"},
+             {REF_LAYOUT, BITS, "codes by bits"},
              {REF_LAYOUT, NOTHING, "blocks down"},
              {REF_LAYOUT, NOTHING, "blocks down, scales across"},
              {REF_LAYOUT, COUNT, "codes transposed in"}};
@@ -283,6 +286,26 @@ static int read_region(ref_fault *f, const char *text) {
   return 0;
 }
 
+/* "c0,c1,r0": every bit of a row and of a column from bit 0 on once, separated by commas. */
+static int read_bits(ref_fault *f, const char *text) {
+  int there[16] = {0}, rows = 0, cols = 0;
+  const size_t n = (strlen(text) + 1) / 3;
+  if (strlen(text) != 3 * n - 1 || n > sizeof f->bits) return 0;
+  for (size_t k = 0; k < n; k++) {
+    const char *one = text + 3 * k;
+    if ((one[0] != 'r' && one[0] != 'c') || one[1] < '0' || one[1] > '7' || (k + 1 < n && one[2] != ',')) return 0;
+    const int bit = one[1] - '0' + (one[0] == 'c' ? 8 : 0);
+    if (there[bit]++) return 0;
+    *(one[0] == 'c' ? &cols : &rows) += 1;
+    f->bits[k] = (uint8_t)bit;
+  }
+  for (int i = 0; i < rows; i++)
+    if (!there[i]) return 0;
+  for (int i = 0; i < cols; i++)
+    if (!there[8 + i]) return 0;
+  return f->n_bits = (int)n, 1;
+}
+
 static int read_argument(ref_fault *f, int takes, const char *text) {
   char *end;
   switch (takes) {
@@ -297,6 +320,8 @@ static int read_argument(ref_fault *f, int takes, const char *text) {
     f->number = (double)n;
     return end != text && !*end && !errno && n >= -(1L << 30) && n <= 1L << 30;
   }
+  case BITS:
+    return read_bits(f, text);
   case LAYOUT:
     for (size_t k = 1; k < LENGTH(layouts); k++)
       if (layouts[k] && !strcmp(layouts[k], text)) return f->layout = (int)k, 1;

@@ -35,6 +35,8 @@ START_TEST(text_there_and_back) {
                                       "all: element rounding <- bits behind the point -1",
                                       "all: input <- scaled format e5m2",
                                       "all: layout <- scales twice in nv128x4",
+                                      "all: layout <- codes by bits c0,c2,c1,r0",
+                                      "all: layout <- scales tiled by bits c0,c1,r5,r6,r0,r1,r2,r3,r4",
                                       "tail: divisor <- rule nearest"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -232,6 +234,9 @@ START_TEST(found_and_predicts) {
                                            {"nvfp4-plain", "all: scale rounding <- worse of 6 and 4"},
                                            {"mxfp4-ue5m3", "all: divisor <- as number e4m3"},
                                            {"ocp-mxfp4", "all: element rounding <- up from 4.5"},
+                                           {"nvfp4-plain", "all: layout <- scales by bits r2,r3,r4,r5,r0,r1"},
+                                           {"nvfp4-plain", "all: layout <- scales tiled by bits c0,c1,r2,r3,r4,r5,r0,r1"},
+                                           {"ocp-mxfp8-e4m3", "all: layout <- codes by bits c0,c1,c2,c4,c3"},
                                            {"ocp-mxfp8-e4m3", "all: scale store <- first of rows 4"},
                                            {"ocp-mxfp8-e4m3", "all: divisor <- down"},
                                            {"ocp-mxint8", "all: element rounding <- half added"},

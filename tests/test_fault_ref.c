@@ -100,6 +100,17 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   case MX_FAULT_ARG_LAYOUT:
     snprintf(argument, sizeof argument, " %s", mx_layout_name((mx_layout)(1 + below(4))));
     break;
+  case MX_FAULT_ARG_BITS: {
+    char bits[6][3];
+    const uint32_t rows = below(4), cols = below(3) + !rows, n = rows + cols;
+    for (uint32_t k = 0; k < n; k++) snprintf(bits[k], sizeof bits[k], k < cols ? "c%u" : "r%u", (k < cols ? k : k - cols) % 8);
+    for (uint32_t k = 0; k < n; k++) { /* shuffled */
+      const uint32_t from = k + below(n - k);
+      snprintf(argument + 3 * k, sizeof argument - 3 * k, "%c%s", k ? ',' : ' ', bits[from]);
+      memcpy(bits[from], bits[k], sizeof bits[k]);
+    }
+    break;
+  }
   case MX_FAULT_ARG_RULE: {
     static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
     snprintf(argument, sizeof argument, " %s", rules[below(sizeof rules / sizeof *rules)]);
@@ -158,6 +169,14 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "rows=7-3: input <- relu",
                                       "rows=1,2: input <- relu",
                                       "tail=3: input <- relu",
+                                      "all: layout <- codes by bits",
+                                      "all: layout <- codes by bits c0,",
+                                      "all: layout <- codes by bits c1",
+                                      "all: layout <- codes by bits c0,c0",
+                                      "all: layout <- codes by bits c0,c2",
+                                      "all: layout <- codes by bits c0c1",
+                                      "all: layout <- codes by bits c0,x1",
+                                      "all: layout <- codes by bits r0,c0,r1,c1,r2,c2,r3,c3,r4,c4,r5,c5,r6,c6",
                                       "lanes=3: input <- relu"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -224,6 +243,10 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- lanes from"}, {127, 126}, {0xE7, 0xE7}},
     {"ocp-mxfp4", {"all: divisor <- lanes to"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"elements=1: divisor <- plus 1"}, {127, 126}, {0x97, 0xA7}},
+    {"ocp-mxfp4", {"all: layout <- codes by bits c1,c0"}, {127, 126}, {0x07, 0x07}}, /* -1 is at column 2 */
+    {"ocp-mxfp4", {"all: layout <- codes by bits r0,c0"}, {127, 126}, {0x77, 0xCA}},
+    {"ocp-mxfp4", {"all: layout <- scales by bits r0"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: layout <- scales tiled by bits r0"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: layout <- scales transposed"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: layout <- codes transposed in 2"}, {127, 126}, {0x77, 0xCA}},
     {"ocp-mxfp4", {"all: scale rounding <- row 1"}, {126, 126}, {0xC7, 0xC7}},
@@ -412,7 +435,8 @@ START_TEST(random_faults_give_the_same_bytes) {
     for (int round = 0; round < rounds || (!bit[op] && round < ROUNDS_OF_RARE); round++) {
       mx_spec spec;
       const size_t n = 1 + (below(3) == 0);
-      const int laid_out = mx_fault_row_at(op)->arg == MX_FAULT_ARG_LAYOUT; /* few layouts need no padding */
+      const int laid_out =
+          mx_fault_row_at(op)->arg == MX_FAULT_ARG_LAYOUT || op == MX_FAULT_LAYOUT_SCALES_TILED; /* few layouts need no padding */
       const int full = laid_out || (mx_fault_row_at(op)->stage == MX_STAGE_ROTATION && below(2));
       const size_t shape = full ? FULL_TILES : below(sizeof shapes / sizeof *shapes), rows = shapes[shape].rows, cols = shapes[shape].cols;
       draw(&spec);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/fault/bits.h"
 #include "verify/fault/elements.h"
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
@@ -486,7 +487,9 @@ int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (stage_of(f) != MX_STAGE_LAYOUT) continue;
-    if (f->op == MX_FAULT_LAYOUT_SCALES_TRANSPOSED)
+    if (f->op == MX_FAULT_LAYOUT_SCALES_BITS || f->op == MX_FAULT_LAYOUT_SCALES_TILED || f->op == MX_FAULT_LAYOUT_CODES_BITS) {
+      if (!mxi_fault_by_bits(r, f, codes, stored)) return 0;
+    } else if (f->op == MX_FAULT_LAYOUT_SCALES_TRANSPOSED)
       transpose_scales(r, f, stored);
     else if (f->op == MX_FAULT_LAYOUT_CODES_TRANSPOSED)
       transpose_codes(r, f, codes);

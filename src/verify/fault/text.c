@@ -9,6 +9,7 @@
 #include "mxgold/fault.h"
 #include "mxgold/format.h"
 #include "mxgold/layout.h"
+#include "verify/fault/bits.h"
 #include "verify/fault/run.h"
 
 static const mx_fault_row rows[MX_FAULT_COUNT] = {
@@ -132,6 +133,9 @@ static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
   case MX_FAULT_ARG_LAYOUT:
     f->format = mx_layout_find(text);
     return f->format > 0 ? MX_OK : mx_fail(err, MX_ERR_ARG, "fault: layout '%s': mxgold formats layouts lists them", text);
+  case MX_FAULT_ARG_BITS:
+    if (mxi_bits_read(&f->number, text)) return MX_OK;
+    return mx_fail(err, MX_ERR_ARG, "fault: bits '%s': expected an order of the bits of columns and rows, as c0,c2,c1,r0", text);
   case MX_FAULT_ARG_RULE:
     for (f->format = 0; mxi_fault_rule(f->format); f->format++)
       if (!strcmp(mxi_fault_rule(f->format)->name, text)) return MX_OK;
@@ -218,6 +222,7 @@ static void print_argument(char out[64], const mx_fault *f) {
   if (arg == MX_FAULT_ARG_COUNT) snprintf(out, 64, "%.0f", f->number);
   if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, 64, "%s", mxi_fault_format(f->format)->name);
   if (arg == MX_FAULT_ARG_LAYOUT) snprintf(out, 64, "%s", mx_layout_name((mx_layout)f->format));
+  if (arg == MX_FAULT_ARG_BITS) mxi_bits_print(out, 64, f->number);
   if (arg == MX_FAULT_ARG_RULE) snprintf(out, 64, "%s", mxi_fault_rule(f->format)->name);
 }
 

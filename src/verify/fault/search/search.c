@@ -13,6 +13,7 @@
 #include "verify/fault/search/fit.h"
 #include "verify/fault/search/known.h"
 #include "verify/fault/search/options.h"
+#include "verify/fault/search/places.h"
 #include "verify/fault/search/thresholds.h"
 #include "verify/fault/search/where.h"
 #include "verify/trial/bases.h"
@@ -363,6 +364,9 @@ static void explain_scales_places(hunt *h, const base *b) {
       }
       if (ok) judge(found, v, &o[i], f, 4, state, 0, &t);
     }
+    moved_bits m;
+    if (!found->n && mxi_find_scales_bits(&m, v))
+      keep(found->at, &found->n, &(finding){.f = m.fault, .cost = m.cost, .held = m.held * BITS_OF_A_SCALE}, 0);
     for (size_t k = 0; k < found->n; k++)
       mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, b->extra + found->at[k].cost, found->at[k].held);
   }
@@ -371,6 +375,13 @@ static void explain_scales_places(hunt *h, const base *b) {
   free(found);
   free(v);
   free(o);
+}
+
+/* Codes that stand with the bits of their place in another order are one more thing that explains them. */
+static void add_codes_bits(findings *out, const view *v, const uint8_t *codes) {
+  moved_bits m;
+  if (!mxi_find_codes_bits(&m, v, codes)) return;
+  keep(out->at, &out->n, &(finding){.f = m.fault, .cost = m.cost, .held = m.held * (v->r.plan.elem->bits - 2)}, 0);
 }
 
 /* Thresholds of the rounding that lie elsewhere, beside the faults of the view and one of the scale, if there is one. */
@@ -423,6 +434,8 @@ static void explain(hunt *h, view *v, const base *b, double cost, uint64_t held,
     if (!scales_right && room) explain_scales(used, v, 1, state);
     if (!scales_right && room) explain_scales(stored, v, 0, state);
     if (v->codes_wrong && room && (scales_right || used->n)) explain_codes(codes, v, 1, state);
+    if (v->codes_wrong && room && (scales_right || used->n)) add_codes_bits(codes, v, v->codes);
+    if (v->plain_wrong && room && !scales_right && stored->n) add_codes_bits(plain, v, v->by_plain);
     thresholds t = {.n = 0};
     if (v->codes_wrong && room && (scales_right || used->n)) mxi_find_thresholds(&t, v);
     if (t.n && scales_right) offer_thresholds(h, v, b, cost, held, &t, NULL);
