@@ -98,7 +98,7 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   if (!mxi_where(&region, &where, &g.held, v, state, elements)) return;
   if (o->placed && region.of != MX_REGION_ALL) return;
   if (!o->placed) g.f.region = region;
-  if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = needs; /* nothing was fitted: both halves speak */
+  if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
   g.held *= elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE;
   g.cost = option_cost(o, bits) + where;
   keep(out->at, &out->n, &g, 0);
