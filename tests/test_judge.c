@@ -27,6 +27,37 @@ START_TEST(each_model_is_named) {
 }
 END_TEST
 
+/* A product under another model with an output that is wrong beside it: no cause that changes nothing there is named for what the model does. */
+START_TEST(another_model_and_a_wrong_output) {
+  static const char *const models[] = {"hopper_fp8_wgmma", "f32_pairwise"};
+  fixture f;
+  mx_mma_model fused;
+  begin(&f, "elem=e4m3", M, 40, K);
+  ck_assert_int_eq(mx_mma_model_find(&fused, models[0], NULL), MX_OK);
+  const mx_gemm_options o = _i ? (mx_gemm_options){.model = MX_GEMM_F32_PAIRWISE} : (mx_gemm_options){.model = MX_GEMM_FUSED, .fused = &fused};
+  float *d = product(&f, &f.a, &f.b, &o);
+  char words[160];
+  snprintf(words, sizeof words, "D is the product under another model, %s, but for one output alone: row 5, column 7 has the wrong sign",
+           models[_i]);
+  d[5 * 40 + 7] *= -1;
+  for (int bound = 0; bound <= !_i; bound++) {
+    const mx_judgement *said = judge(&f, d, NULL, bound ? &(mx_judge_options){.bound = 1} : &(mx_judge_options){.model = "f32_seq"});
+    ck_assert_int_eq(said->n_findings, 1);
+    ck_assert_str_eq(said->findings[0].what, words);
+    ck_assert_str_eq(said->findings[0].model, models[_i]);
+    ck_assert_uint_le(said->findings[0].unexplained, 1);
+  }
+  for (size_t k = 0; k < 40; k++) d[3 * 40 + k] = d[5 * 40 + k] * 1.01f;
+  snprintf(words, sizeof words, "D is the product under another model, %s, but for 41 outputs", models[_i]);
+  const mx_judgement *j = judge(&f, d, NULL, &(mx_judge_options){.model = "f32_seq"});
+  ck_assert_int_ge(j->n_findings, !_i);
+  if (!_i) ck_assert_str_eq(j->findings[0].what, words);
+  for (int i = 0; i < j->n_findings; i++) ck_assert_msg(!strstr(j->findings[i].what, "saturate"), "%s", j->findings[i].what);
+  free(d);
+  end(&f);
+}
+END_TEST
+
 /* ---- places in D */
 
 START_TEST(d_transposed_shifted_and_permuted) {
@@ -212,6 +243,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_model_is_named, 0, MX_GEMM_FUSED);
   tcase_add_loop_test(t, matrix_units_are_named, 0, 4);
+  tcase_add_loop_test(t, another_model_and_a_wrong_output, 0, 2);
   tcase_add_test(t, d_transposed_shifted_and_permuted);
   tcase_add_test(t, regions);
   tcase_add_test(t, tiles_that_hold_something_else);

@@ -112,6 +112,8 @@ void mxi_judge_factors(judge_job *j, int about);
 void mxi_judge_places(judge_job *j);
 /** Describes each wrong output by itself, if there are fewer than could show a cause, beside many right ones. */
 void mxi_judge_few(judge_job *j);
+/** Is D, but for a few outputs, the product under a model that was not asked for? Then no cause is looked for that would have to explain the model. */
+void mxi_judge_another_model(judge_job *j);
 /** Finds rows or columns that stand elsewhere, in no order that has a name. */
 void mxi_judge_moved(judge_job *j);
 /** Finds scattered outputs that are all zero or all NaN. */

@@ -150,10 +150,11 @@ static void explain(judge_job *j) {
   if (!j->n_sample) return;
   mxi_judge_regions(j);
   if (j->raw) inside(j);
-  for (int m = 0; m < j->n_models && !j->how.bound; m++)
+  for (int m = 0; m < j->n_models; m++)
     if (j->out->models[m].compared == j->out->outputs && !j->out->models[m].differ)
       mxi_judge_say(j, j->models[m].name, j->out->differ, "D is the product under another model, %s", j->models[m].name);
   if (!j->out->n_findings) mxi_judge_few(j);
+  if (!j->out->n_findings && (j->how.model || j->how.bound)) mxi_judge_another_model(j);
   if (j->out->n_findings) return;
   if (!j->how.bound) mxi_judge_under_ties(j, beside_right_ones);
   if (j->out->n_findings) return;

@@ -171,20 +171,56 @@ static void alone(char *to, size_t size, const judge_job *j, size_t i) {
   snprintf(to, size, "is %s, not %s", digits(x, got), digits(y, want));
 }
 
-void mxi_judge_few(judge_job *j) {
-  const uint64_t n = j->out->differ;
-  char text[180], one[80];
+/* "one output alone: row 5, column 7 is zero", of n that are marked as wrong; 0 if they are too many for that. */
+static int few(char *text, size_t size, const judge_job *j, uint64_t n) {
+  char one[80];
   size_t at = 0;
-  if (n > FEW || n * RIGHT > j->out->outputs) return;
-  int length = n == 1 ? snprintf(text, sizeof text, "one output alone") : snprintf(text, sizeof text, "%d outputs alone", (int)n);
+  if (n > FEW || n * RIGHT > j->out->outputs) return 0;
+  int length = n == 1 ? snprintf(text, size, "one output alone") : snprintf(text, size, "%d outputs alone", (int)n);
   for (uint64_t i = 0; i < n; i++, at++) {
     while (!j->wrong[at]) at++;
     alone(one, sizeof one, j, at);
-    if ((size_t)length < sizeof text)
-      length += snprintf(text + length, sizeof text - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N,
-                         at % j->right.N, one);
+    if ((size_t)length < size)
+      length +=
+          snprintf(text + length, size - (size_t)length, "%s row %zu, column %zu %s", i ? ";" : ":", at / j->right.N, at % j->right.N, one);
   }
-  mxi_judge_say(j, j->models[j->base].name, n, "%s", text);
+  return 1;
+}
+
+void mxi_judge_few(judge_job *j) {
+  char text[180];
+  if (few(text, sizeof text, j, j->out->differ)) mxi_judge_say(j, j->models[j->base].name, j->out->differ, "%s", text);
+}
+
+/* A model that leaves at most one in so many of the wrong outputs, and of all, is the one that D follows. A narrower limit would name a cause for what the
+ * model does; a wider one, a model for what is wrong. */
+enum { FOLLOWED_ONE_IN = 8 };
+
+void mxi_judge_another_model(judge_job *j) {
+  mx_judgement *o = j->out;
+  const size_t total = j->right.M * j->right.N;
+  int best = -1;
+  for (int m = 0; m < j->n_models; m++)
+    if (o->models[m].compared == total && o->models[m].differ && (best < 0 || o->models[m].differ < o->models[best].differ)) best = m;
+  if (best < 0 || (best == j->base && !j->how.bound) || o->models[best].differ * FOLLOWED_ONE_IN > total) return;
+  float *want = noted(malloc((total + 1) * sizeof *want), j->lack), *const base_want = j->want;
+  uint8_t *wrong = noted(calloc(total + 1, 1), j->lack), *const base_wrong = j->wrong;
+  if (want && wrong && !mxi_judge_run(j, want, &j->right, best, j->type, NULL, 0)) {
+    uint64_t left = 0;
+    char text[180] = "";
+    for (size_t i = 0; i < total; i++) {
+      wrong[i] = !mxi_judge_same(j, j->got[i], want[i]);
+      left += wrong[i] && base_wrong[i];
+    }
+    j->want = want, j->wrong = wrong;
+    if (!few(text, sizeof text, j, o->models[best].differ)) snprintf(text, sizeof text, "%zu outputs", (size_t)o->models[best].differ);
+    j->want = base_want, j->wrong = base_wrong;
+    if (left * FOLLOWED_ONE_IN <= o->differ)
+      mxi_judge_say(j, j->models[best].name, o->differ - left, "D is the product under another model, %s, but for %s", j->models[best].name,
+                    text);
+  }
+  free(want);
+  free(wrong);
 }
 
 /* ---- lines in another order */

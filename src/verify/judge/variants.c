@@ -322,6 +322,16 @@ static float through(const judge_job *j, const rounding *r, float x) {
   return (float)(type == own ? y : mxi_judge_round(y, &mxi_judge_types[own], JUDGE_RNE, 0, 0));
 }
 
+/* Outputs that a variant gives and its model without it does not; and those that the model does not give. */
+typedef struct gain {
+  uint64_t of_variant, left;
+} gain;
+
+/* Under another model than the base most of what a variant gives may be the model's. At least one in so many of the outputs that the model leaves must be
+ * the variant's: with less, it is named for what others explain. */
+enum { GAIN_ONE_IN = 8 };
+static int gains(const gain *g) { return g->of_variant && g->of_variant * GAIN_ONE_IN >= g->left; }
+
 /* Compares all of D with what a variant gives under a model and a rounding. */
 static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const judge_variant *v, int model, const rounding *r) {
   const size_t M = j->right.M, N = j->right.N;
@@ -331,14 +341,26 @@ static int weigh(judge_tally *t, const judge_job *j, const judge_edit *e, const 
     free(h);
     return 0;
   }
+  float *plain = model == j->base ? NULL : noted(malloc((M * N + 1) * sizeof *plain), j->lack);
+  if (model != j->base && (!plain || mxi_judge_run(j, plain, &j->right, model, j->type, NULL, 0))) {
+    free(h);
+    free(plain);
+    return 0;
+  }
+  gain g = {0, 0};
   for (size_t i = 0; i < M * N; i++) {
     size_t at[2];
+    const int left = plain && !mxi_judge_same(j, j->got[i], plain[i]);
+    g.left += (uint64_t)left;
     if (!mxi_judge_source(j, v, i / N, i % N, at)) continue;
-    const float x = h[at[0] * N + at[1]];
-    mxi_judge_weigh(t, j, i, r ? through(j, r, x) : x);
+    const float x = r ? through(j, r, h[at[0] * N + at[1]]) : h[at[0] * N + at[1]];
+    mxi_judge_weigh(t, j, i, x);
+    g.of_variant += (uint64_t)(left && mxi_judge_same(j, j->got[i], x));
   }
+  const int its_own = !plain || gains(&g);
   free(h);
-  return mxi_judge_holds(j, t);
+  free(plain);
+  return its_own && mxi_judge_holds(j, t);
 }
 
 static size_t matches(const judge_job *j, const trial *t, const rounding *r) {
