@@ -36,6 +36,7 @@ typedef struct mx_train_result {
    * otherwise "" */
   char where[96];
   char why[288];  /* MX_TRAIN_DIVERGED: the same as a clause that says what happened there; otherwise "" */
+  int replaced;   /* 1: dir held a run, which this one has replaced */
   char sgemm[96]; /* gemm.fp32=openblas: the library that computed unquantised products; else "" */
 } mx_train_result;
 
@@ -76,7 +77,9 @@ typedef struct mx_train_options {
 /** Run a configuration. dir then holds config.json (every key, recipes written out), metrics.jsonl (a line per step), digests.txt,
  *  model.safetensors and state.safetensors. metrics.jsonl and digests.txt grow while the run goes on; the others are complete or as they were before.
  *  Returns MX_OK with *result filled; MX_ERR_KEY (an unknown key: the nearest ones are named), MX_ERR_CONFLICT, MX_ERR_ARG (a value out of range),
- *  MX_ERR_SHAPE (init or state has other shapes), MX_ERR_IO, MX_ERR_FORMAT, MX_ERR_NOMEM, each with a line in err.
+ *  MX_ERR_SHAPE (init or state has other shapes), MX_ERR_IO, MX_ERR_FORMAT (a damaged file of the run, or of init, too), MX_ERR_NOMEM, each with a
+ *  line in err. A folder in which another run is writing is refused (MX_ERR_CONFLICT), and so is a resume of a run with another configuration or
+ *  other data.
  *  Threads: reentrant if each call has its own folder. */
 mx_status mx_train_run(mx_train_result *result, const mx_train_options *options, mx_error *err);
 

@@ -43,9 +43,9 @@ static mx_status go_on(mx_train_result *result, const mx_sweep_run *r, const cha
                           .report = look,
                           .self = l};
   const mx_status status = mx_train_run(result, &run, err);
-  if (status != MX_ERR_CONFLICT) return status;
+  if (status != MX_ERR_CONFLICT && status != MX_ERR_FORMAT) return status;
   /* The folder may hold a run that was begun when the data lay elsewhere. Its bits are this run's, since the identity has the data's digest and not its path, but
-   * a run is only resumed with its own configuration: begin again. */
+   * a run is only resumed with its own configuration: begin again. So too where its files were damaged. */
   run.resume = 0;
   l->stop = 0;
   return mx_train_run(result, &run, err);

@@ -6,7 +6,7 @@ cat >"$scratch/llama.json" <<'J'
 {"model": {"kind": "llama", "width": 32, "layers": 1, "heads": 2, "ffn": 48, "context": 16},
  "data": {"text": "text.txt", "split": 0.9},
  "train": {"steps": 12, "batch": 4, "seed": 7, "eval_batches": 2},
- "optimizer": {"kind": "adamw", "lr": 3e-3, "beta2": 0.95, "weight_decay": 0.1, "clip": 1},
+ "optimizer": {"kind": "adamw", "lr": 3e-3, "beta2": 0.95, "weight_decay": 0.1, "clip": 0.1},
  "quant": {"recipe": "recipe-tseng", "gemms": ["fprop", "dgrad", "wgrad"]}}
 J
 run() { accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/$1" "${@:2}"; }
@@ -43,8 +43,12 @@ python3 - "$scratch/halves/state.safetensors" <<'P'
 import json, struct, sys
 raw = bytearray(open(sys.argv[1], "rb").read())
 n = struct.unpack("<Q", raw[:8])[0]
-at = json.loads(raw[8 : 8 + n])["metrics.codes.model.layers.0.mlp.up_proj"]["data_offsets"][0]
+head = json.loads(raw[8 : 8 + n])
+name = "metrics.codes.model.layers.0.mlp.up_proj"
+at = head[name]["data_offsets"][0]
 raw[8 + n + at : 12 + n + at] = struct.pack("<f", 16)
+del head["__metadata__"]["xxh3." + name]
+raw[8 : 8 + n] = json.dumps(head, separators=(",", ":")).encode().ljust(n)
 open(sys.argv[1], "wb").write(raw)
 P
 refuses "mxgold: $scratch/halves/state.safetensors: metrics.codes.model.layers.0.mlp.up_proj: expected codes of at most 15" \
@@ -52,6 +56,7 @@ refuses "mxgold: $scratch/halves/state.safetensors: metrics.codes.model.layers.0
 # A signal ends it with a checkpoint; lines that were written after the checkpoint are cut off by the resume.
 "$mxgold" train "$scratch/llama.json" -o "$scratch/e" --set train.steps=100000 --set train.checkpoint_every=3 >/dev/null 2>"$scratch/said" &
 until [ -e "$scratch/e/state.safetensors" ]; do sleep 0.05; done
+refuses "mxgold: $scratch/e: another run is writing there, expected a folder of its own for each" "$mxgold" train "$scratch/llama.json" -o "$scratch/e"
 kill -USR1 $!
 wait $!
 [ $? = 3 ] || fail "SIGUSR1: exit $?, expected 3"
@@ -64,6 +69,37 @@ steps=$(($(wc -l <"$scratch/e/metrics.jsonl") + 40))
 accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/e" --resume --set train.steps=$steps
 accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/f" --resume --set train.steps=$steps
 for f in digests.txt model.safetensors state.safetensors; do same e f $f; done
+# What a resume would go on from must be what the run wrote, and its data and its schedule must be the run's.
+resumes_not() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/broken" --resume "${@:2}"; }
+begin_again() { rm -rf "$scratch/broken" && cp -r "$scratch/a" "$scratch/broken"; }
+begin_again
+resumes_not "train.steps is 5, but 12 steps of the run are done" --set train.steps=5
+grep -q '"steps": 12' "$scratch/broken/config.json" || fail "a refused resume has changed config.json"
+sed -i '3s/ [0-9a-f]\{8\}/ 00000000/' "$scratch/broken/digests.txt"
+resumes_not "$scratch/broken/digests.txt: its lines are not those that the run wrote" --set train.steps=13
+sed -i '$d' "$scratch/broken/digests.txt"
+resumes_not "$scratch/broken/digests.txt: has no line of step 11, expected a line of each step that the run has done" --set train.steps=13
+rm "$scratch/broken/metrics.jsonl"
+resumes_not "$scratch/broken/metrics.jsonl: not there, expected a line of each step that the run has done" --set train.steps=13
+begin_again
+printf 'x' >"$scratch/more.txt"
+cat "$scratch/text.txt" >>"$scratch/more.txt" && mv "$scratch/text.txt" "$scratch/kept.txt" && mv "$scratch/more.txt" "$scratch/text.txt"
+resumes_not "$scratch/broken/state.safetensors: $(realpath "$scratch")/text.txt has other data than the run was begun with" --set train.steps=13
+mv "$scratch/kept.txt" "$scratch/text.txt"
+for damaged in state model; do
+  printf '\377' | dd of="$scratch/broken/$damaged.safetensors" bs=1 conv=notrunc seek=$(($(stat -c %s "$scratch/broken/$damaged.safetensors") - 3)) 2>/dev/null
+done
+"$mxgold" train "$scratch/llama.json" -o "$scratch/broken" --resume --set train.steps=13 2>"$scratch/said"
+[ $? = 2 ] && grep -q "state.safetensors: tensor .* its bytes were changed" "$scratch/said" || fail "a damaged state: $(cat "$scratch/said")"
+"$mxgold" train "$scratch/llama.json" -o "$scratch/none" --init "$scratch/broken/model.safetensors" 2>"$scratch/said"
+[ $? = 2 ] && grep -q "init: .*model.safetensors: tensor .* its bytes were changed" "$scratch/said" || fail "damaged parameters: $(cat "$scratch/said")"
+begin_again
+"$mxgold" train "$scratch/llama.json" -o "$scratch/broken" --resume --set train.steps=13 --init "$scratch/a/model.safetensors" >/dev/null 2>"$scratch/said"
+[ "$(cat "$scratch/said")" = "mxgold: warning: on, but without any effect in the first step: init" ] || fail "--init beside --resume: $(cat "$scratch/said")"
+run broken --set train.steps=2
+grep -q '^replaced *the run that was in the folder$' "$scratch/stdout" || fail "a run that is replaced: $(cat "$scratch/stdout")"
+run decays --set schedule.kind=cosine --set train.steps=3
+refuses "mxgold: $scratch/decays/config.json: train.steps is another than the 3 that the run was begun with, over which its rate decays" "$mxgold" train "$scratch/llama.json" -o "$scratch/decays" --resume --set schedule.kind=cosine --set train.steps=4
 # Where two runs part.
 run g --digests all
 run h --digests all --set quant.operands=Q5:had.sign=none,elem.round=rne --set 'quant.operands=["Q5:elem.round=rne"]'

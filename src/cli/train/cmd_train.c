@@ -169,6 +169,7 @@ static int print_result(const struct args *a, const mx_train_result *r) {
   out *o = out_new();
   out_text(o, "run", a->out);
   out_u64(o, "steps", r->steps);
+  if (r->replaced) out_text(o, "replaced", "the run that was in the folder");
   if (*r->sgemm) out_text(o, a->json ? "fp32_products" : "FP32 products", r->sgemm);
   out_figure(o, "loss", r->loss, "%.6f", a->json);
   if (!isnan(r->val_loss)) {

@@ -585,6 +585,11 @@ mx_status mxi_config_matches(const mxi_config *c, const char *path, mx_error *er
   json_t *old = json_load_file(path, 0, &why);
   if (!old) return mx_fail(err, MX_ERR_FORMAT, "%s: %s", path, why.text);
   mx_status status = MX_OK;
+  const json_t *steps = value_of(old, "train.steps");
+  if (c->schedule.kind != MXI_CONSTANT && !c->schedule.decay_steps && (size_t)json_integer_value(steps) != c->train.steps)
+    status = mx_fail(err, MX_ERR_CONFLICT,
+                     "%s: train.steps is another than the %" JSON_INTEGER_FORMAT " that the run was begun with, over which its rate decays",
+                     path, json_integer_value(steps));
   for (size_t i = 0; i < N_KEYS && !status; i++) {
     int may_differ = 0;
     for (size_t k = 0; k < sizeof free_keys / sizeof *free_keys; k++) may_differ |= !strcmp(free_keys[k], keys[i].key.name);

@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include "mxgold/file.h"
+
 int mxi_data_is_table(const mxi_config *c) {
   return c->model.kind == MXI_GAUSSIAN || c->model.kind == MXI_DIGITS || c->model.kind == MXI_DIFFUSION;
 }
@@ -96,6 +98,21 @@ void mxi_data_free(mxi_data *d) {
   mxi_table_free(&d->table);
   free(d->tokens), free(d->target), free(d->x), free(d->y), free(d->key);
   *d = (mxi_data){0};
+}
+
+void mxi_data_digest(char out[33], const mxi_data *d) {
+  const mxi_table *t = &d->table;
+  const struct {
+    const void *at;
+    size_t n, size;
+  } parts[] = {{d->text.tokens, d->text.n, sizeof *d->text.tokens},
+               {t->x, t->n * t->features, sizeof *t->x},
+               {t->y, t->n * t->values, sizeof *t->y},
+               {t->label, t->n, sizeof *t->label}};
+  char all[33 * sizeof parts / sizeof *parts] = "";
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i].at) mx_digest(all + strlen(all), parts[i].at, parts[i].n * parts[i].size);
+  mx_digest(out, all, strlen(all));
 }
 
 static mxi_batch batch_of(const mxi_data *d, const mxi_config *c, size_t rows) {

@@ -21,6 +21,8 @@ int mxi_data_is_table(const mxi_config *c);
 mx_status mxi_data_open(mxi_data *out, const mxi_config *c, mx_train_data **keep, const mx_exec *exec, mx_error *err);
 /** Leaves text and table in *keep, if there is one. */
 void mxi_data_free(mxi_data *d);
+/** The digest of everything that is trained and evaluated on. */
+void mxi_data_digest(char out[33], const mxi_data *d);
 /** Batch number s of training; it is valid until the next one is asked for. */
 mxi_batch mxi_data_batch(mxi_data *d, const mxi_config *c, uint64_t s);
 /** Batch number s of an evaluation. batch.rows of it are new; 0: there are no more. */

@@ -5,14 +5,15 @@
 
 #include "mxgold/file.h"
 
-static void line(const mxi_digests *d, const char *what, const char *name, const float *x, size_t n) {
-  char digest[33];
+static void line(mxi_digests *d, const char *what, const char *name, const float *x, size_t n) {
+  char digest[33], text[400];
   mx_digest(digest, x, n * sizeof *x);
-  fprintf(d->lines.to, "%" PRIu64 " %s%s %s\n", d->step, what, name, digest);
+  snprintf(text, sizeof text, "%" PRIu64 " %s%s %s\n", d->step, what, name, digest);
+  mxi_lines_put(&d->lines, text);
 }
 
 static void show(void *self, mxi_shown what, const char *name, const float *x, size_t n) {
-  const mxi_digests *d = self;
+  mxi_digests *d = self;
   char kind[80];
   snprintf(kind, sizeof kind, "%s%s:", d->pass, what == MXI_OUTPUT ? "output" : "output_gradient");
   line(d, kind, name, x, n);

@@ -115,6 +115,7 @@ mx_status mxi_read_parameters(const char *path, mxi_model *m, mx_error *err) {
     mx_nearest(near, sizeof near, name, parameter_name, m);
     status = mx_fail(&why, MX_ERR_KEY, "%s: tensor '%s' is not a parameter of this configuration's model; nearest: %s", path, name, near);
   }
+  if (!status) status = mx_file_check_digests(file, &why);
   if (!status) status = read_group(file, m, &g, &why);
   mx_file_close(file);
   return status ? mx_fail(err, status, "init: %s", why.text) : MX_OK;
@@ -173,7 +174,7 @@ static size_t state_groups(group groups[MOST_GROUPS], const mxi_model *m, const 
 }
 
 mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim *o, const mxi_divergence *d, uint64_t step, const char *late,
-                          const mxi_kept *kept, size_t n_kept, mx_error *err) {
+                          const mxi_origin *origin, const mxi_kept *kept, size_t n_kept, mx_error *err) {
   char counts[64], above[32];
   const size_t room = 64 * (m->n_params + 1);
   char *clip = malloc(room), *norm = malloc(2 * room), *held = malloc(64 * MX_OPERANDS * (m->n_linears + 1)), more[160];
@@ -187,10 +188,17 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
   print_doubles(norm, 2 * room, o->norm, 2 * m->n_params);
   snprintf(more, sizeof more, "%" PRIu64 " %a %" PRIu64, o->ema.steps, o->loss.scale, o->loss.good);
   print_held(held, 64 * MX_OPERANDS * (m->n_linears + 1), m);
-  const char *const meta[][2] = {{"steps", counts},           {"stablespam.clip", clip},
-                                 {"stablespam.norm", norm},   {"ema.steps loss.scale loss.good", more},
-                                 {"tensor.hold", held},       {"late", late},
-                                 {"divergence.above", above}, {NULL, NULL}};
+  const char *const meta[][2] = {{"steps", counts},
+                                 {"stablespam.clip", clip},
+                                 {"stablespam.norm", norm},
+                                 {"ema.steps loss.scale loss.good", more},
+                                 {"tensor.hold", held},
+                                 {"late", late},
+                                 {"divergence.above", above},
+                                 {"data", origin->data},
+                                 {"begun", origin->begun},
+                                 {"lines", origin->lines},
+                                 {NULL, NULL}};
   group groups[MOST_GROUPS];
   const mx_status status = write_groups(path, m, groups, state_groups(groups, m, o), meta, kept, n_kept, err);
   free(clip);
@@ -199,10 +207,20 @@ mx_status mxi_write_state(const char *path, const mxi_model *m, const mxi_optim 
   return status;
 }
 
-mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, mxi_divergence *d, uint64_t *step, char **late, mx_error *err) {
+static void take_digest(char out[33], const mx_file *file, const char *key) {
+  const char *text = mx_file_meta(file, key);
+  snprintf(out, 33, "%s", text ? text : "");
+}
+
+mx_status mxi_read_state(const char *path, mxi_model *m, mxi_optim *o, mxi_divergence *d, uint64_t *step, char **late, mxi_origin *origin,
+                         mx_error *err) {
   mx_file *file;
   mx_status status = mx_file_open(&file, path, err);
   if (status) return status;
+  take_digest(origin->data, file, "data");
+  take_digest(origin->begun, file, "begun");
+  take_digest(origin->lines, file, "lines");
+  status = mx_file_check_digests(file, err);
   group groups[MOST_GROUPS];
   const size_t n_groups = state_groups(groups, m, o);
   for (size_t i = 0; i < n_groups && !status; i++) status = read_group(file, m, &groups[i], err);
@@ -226,18 +244,40 @@ uint64_t mxi_line_step(const char *line) {
   return *digit && *digit != '\n' ? strtoull(digit, NULL, 10) : UINT64_MAX;
 }
 
+#define THEIR_LINES "a line of each step that the run has done"
+
+static void chain(mxi_lines *l, const char *line) {
+  char *both;
+  const int n = asprintf(&both, "%s%s", l->chain, line);
+  if (n < 0) return; /* a chain that is too short is refused by the resume, as one that was damaged */
+  mx_digest(l->chain, both, (size_t)n);
+  free(both);
+}
+
+void mxi_lines_put(mxi_lines *l, const char *line) {
+  fputs(line, l->to);
+  chain(l, line);
+}
+
 mx_status mxi_lines_open(mxi_lines *l, const char *path, int resume, uint64_t step, mx_error *err) {
   l->path = path;
   l->to = fopen(path, resume ? "r+" : "w");
-  if (!l->to && resume && errno == ENOENT) l->to = fopen(path, "w");
+  if (!l->to && resume && errno == ENOENT) return mx_fail(err, MX_ERR_FORMAT, "%s: not there, expected %s", path, THEIR_LINES);
   if (!l->to) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
   if (!resume) return MX_OK;
   char *line = NULL;
   size_t room = 0;
   off_t whole = 0;
   ssize_t n;
-  while ((n = getline(&line, &room, l->to)) > 0 && line[n - 1] == '\n' && mxi_line_step(line) < step) whole += n;
+  uint64_t next = 0; /* the first step without a line */
+  while ((n = getline(&line, &room, l->to)) > 0 && line[n - 1] == '\n' && mxi_line_step(line) < step) {
+    chain(l, line);
+    next = mxi_line_step(line) + 1;
+    whole += n;
+  }
   free(line);
+  if (next != step)
+    return mx_fail(err, MX_ERR_FORMAT, "%s: has no line of step %" PRIu64 ", expected %s", path, next < step ? next : step - 1, THEIR_LINES);
   if (fseeko(l->to, whole, SEEK_SET) || ftruncate(fileno(l->to), whole)) return mx_fail(err, MX_ERR_IO, "%s: %s", path, strerror(errno));
   return MX_OK;
 }

@@ -19,14 +19,11 @@
 #include "train/run/effects.h"
 #include "train/run/files.h"
 #include "train/run/high.h"
+#include "train/run/folder.h"
 #include "train/run/idle.h"
 #include "train/run/metrics.h"
 #include "train/run/rehearse.h"
 #include "train/run/threshold.h"
-
-typedef struct paths {
-  char *config, *metrics, *digests, *model, *state;
-} paths;
 
 typedef struct run {
   const mx_train_options *how;
@@ -39,7 +36,8 @@ typedef struct run {
   mxi_threshold threshold;
   mxi_rehearsal rehearsal;
   int metrics_due, threshold_due; /* in the step under way */
-  paths path;
+  mxi_folder path;
+  mxi_origin origin;
   mxi_lines metrics;
   mxi_digests digests;
   uint64_t step; /* that are done */
@@ -51,11 +49,6 @@ typedef struct run {
   char silent[2048];   /* keys that change no bit of it, a blank between */
   uint16_t *sum;       /* train.accumulate_dtype=bf16: the sum of a step's gradients */
 } run;
-
-static char *joined(const char *dir, const char *name) {
-  char *path;
-  return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
-}
 
 /* ---- beginning ---- */
 
@@ -110,15 +103,6 @@ static mx_status make_model(run *r, const mx_exec *exec, mx_error *err) {
   return status;
 }
 
-static mx_status make_folder(run *r, mx_error *err) {
-  const char *dir = r->how->dir;
-  if (mkdir(dir, 0777) && errno != EEXIST) return mx_fail(err, MX_ERR_IO, "%s: %s", dir, strerror(errno));
-  r->path = (paths){joined(dir, "config.json"), joined(dir, "metrics.jsonl"), joined(dir, "digests.txt"), joined(dir, "model.safetensors"),
-                    joined(dir, "state.safetensors")};
-  const paths *p = &r->path;
-  return p->config && p->metrics && p->digests && p->model && p->state ? MX_OK : mx_fail(err, MX_ERR_NOMEM, "out of memory");
-}
-
 /* Where the gradients go is looked at before the first step, not after hours of them. */
 static mx_status check_gradients(const char *path, mx_error *err) {
   const size_t n = strlen(path), ending = strlen(".safetensors");
@@ -132,9 +116,37 @@ static mx_status check_gradients(const char *path, mx_error *err) {
   return status;
 }
 
-static int exists(const char *path) {
-  struct stat s;
-  return !stat(path, &s);
+/* Takes up the state of the run in the folder. */
+static mx_status take_up(run *r, mx_error *err) {
+  const mxi_config *c = &r->config;
+  const mxi_origin own = r->origin;
+  char *late = NULL;
+  mx_status status = mxi_config_matches(c, r->path.config, err);
+  if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->divergence, &r->step, &late, &r->origin, err);
+  if (!status && !mxi_threshold_parse(&r->threshold, r->model, late))
+    status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
+  free(late);
+  if (!status) status = mxi_metrics_resume(&r->layers, r->path.state, err);
+  if (status) return status;
+  if (*r->origin.data && strcmp(r->origin.data, own.data))
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: %s has other data than the run was begun with", r->path.state,
+                   c->data.text   ? c->data.text
+                   : c->data.file ? c->data.file
+                                  : "this configuration");
+  if (r->step > c->train.steps)
+    return mx_fail(err, MX_ERR_CONFLICT, "train.steps is %zu, but %" PRIu64 " steps of the run are done", c->train.steps, r->step);
+  if (r->how->gradients && r->step >= c->train.steps)
+    return mx_fail(err, MX_ERR_ARG, "gradients: all %zu steps of the run are done, expected one that is left", c->train.steps);
+  if (r->how->init && r->how->warn && *r->origin.begun && strcmp(r->origin.begun, own.begun)) r->how->warn(r->how->self, "init");
+  return MX_OK;
+}
+
+static mx_status open_lines(run *r, int resume, mx_error *err) {
+  mx_status status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
+  if (!status) status = mxi_lines_open(&r->digests.lines, r->path.digests, resume, r->step, err);
+  if (!status && resume && *r->origin.lines && strcmp(r->origin.lines, r->digests.lines.chain))
+    status = mx_fail(err, MX_ERR_FORMAT, "%s: its lines are not those that the run wrote", r->path.digests);
+  return status;
 }
 
 static mx_status begin(run *r, mx_error *err) {
@@ -145,23 +157,15 @@ static mx_status begin(run *r, mx_error *err) {
   if (!status) status = make_model(r, &exec, err);
   if (!status && r->how->init) status = mxi_read_parameters(r->how->init, r->model, err);
   if (!status && r->optim.ema.w) memcpy(r->optim.ema.w, r->model->w, r->model->n_values * sizeof *r->model->w);
-  if (!status) status = make_folder(r, err);
-  const int resume = !status && r->how->resume && exists(r->path.state);
-  if (resume) {
-    status = mxi_config_matches(&r->config, r->path.config, err);
-    char *late = NULL;
-    if (!status) status = mxi_read_state(r->path.state, r->model, &r->optim, &r->divergence, &r->step, &late, err);
-    if (!status && !mxi_threshold_parse(&r->threshold, r->model, late))
-      status = mx_fail(err, MX_ERR_FORMAT, "%s: expected the state that a run of this configuration wrote", r->path.state);
-    free(late);
-    if (!status) status = mxi_metrics_resume(&r->layers, r->path.state, err);
-    if (!status && r->how->gradients && r->step >= r->config.train.steps)
-      status = mx_fail(err, MX_ERR_ARG, "gradients: all %zu steps of the run are done, expected one that is left", r->config.train.steps);
-  }
-  if (!status) status = mxi_config_write(&r->config, r->path.config, err);
-  if (!status) status = mxi_lines_open(&r->metrics, r->path.metrics, resume, r->step, err);
-  if (!status) status = mxi_lines_open(&r->digests.lines, r->path.digests, resume, r->step, err);
-  return status;
+  if (!status) status = mxi_folder_open(&r->path, r->how->dir, err);
+  if (status) return status;
+  mxi_data_digest(r->origin.data, &r->data);
+  mx_digest(r->origin.begun, r->model->w, r->model->n_values * sizeof *r->model->w);
+  const int there = mxi_folder_has(r->path.state), resume = r->how->resume && there;
+  r->result->replaced = !r->how->resume && (there || mxi_folder_has(r->path.metrics));
+  if (resume) status = take_up(r, err);
+  if (!status) status = open_lines(r, resume, err);
+  return status ? status : mxi_config_write(&r->config, r->path.config, err);
 }
 
 /* ---- a step ---- */
@@ -323,7 +327,7 @@ static mx_status checkpoint(run *r, mx_error *err) {
   if (fflush(r->metrics.to) || fflush(r->digests.lines.to)) return mx_fail(err, MX_ERR_IO, "%s: %s", r->how->dir, strerror(errno));
   char *late = mxi_threshold_print(&r->threshold);
   mxi_kept *kept = calloc(2 * r->model->n_linears + 1, sizeof *kept);
-  const mx_status status = late && kept ? mxi_write_state(r->path.state, r->model, &r->optim, &r->divergence, r->step, late, kept,
+  const mx_status status = late && kept ? mxi_write_state(r->path.state, r->model, &r->optim, &r->divergence, r->step, late, &r->origin, kept,
                                                           mxi_metrics_state(kept, &r->layers), err)
                                         : mx_fail(err, MX_ERR_NOMEM, "out of memory");
   free(late);
@@ -524,6 +528,7 @@ static mx_status one_step(run *r, mx_error *err) {
     r->how->report(r->how->self, &s);
   }
   r->step++;
+  memcpy(r->origin.lines, r->digests.lines.chain, sizeof r->origin.lines); /* lines of a step that is not done are cut off by a resume */
   if (!status && c->train.checkpoint_every && r->step % c->train.checkpoint_every == 0) status = checkpoint(r, err);
   return status;
 }
@@ -565,7 +570,7 @@ mx_status mx_train_run(mx_train_result *result, const mx_train_options *options,
   mxi_model_free(r.model);
   mxi_data_free(&r.data);
   mxi_config_free(&r.config);
-  free(r.path.config), free(r.path.metrics), free(r.path.digests), free(r.path.model), free(r.path.state);
+  mxi_folder_close(&r.path);
   omp_set_num_threads(threads_before);
   return status;
 }
