@@ -7,6 +7,7 @@
 #include "mxgold/quantize.h"
 
 enum { MX_HAD_MOST = 1024 };
+enum { MX_TURN_AHEAD = 32 }; /* how many rows of a matrix are prefetched where it is read by columns */
 enum { MX_HAD_TE = 0xD7E8 }; /* had.sign=te: [1 1 1 -1 1 -1 -1 -1 -1 -1 -1 1 -1 1 -1 -1], bit i set where element i is negated */
 
 typedef struct mx_input {

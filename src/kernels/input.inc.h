@@ -5,7 +5,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { PART = 128, AHEAD = 32 }; /* PART: elements whose butterflies stay in registers; AHEAD: rows that a transpose prefetches */
+enum { PART = 128 }; /* elements whose butterflies stay in registers */
 
 INLINE vi magnitude_of(vi bits) { return vi_and(bits, vi_set(0x7FFFFFFF)); }
 
@@ -30,13 +30,7 @@ INLINE vi taken(const float *x, const int dtype, const int flush) {
   return v;
 }
 
-INLINE vf finished(vf t, vf factor) {
-#ifdef vf_mul_or_nan
-  return vf_mul_or_nan(t, factor);
-#else
-  return vi_float(vi_blend(vi_gt(magnitude_of(vf_bits(t)), vi_set(0x7F800000)), vi_set(0x7FC00000), vf_bits(vf_mul(t, factor))));
-#endif
-}
+#include "kernels/rotate.inc.h"
 
 /* Does the stages with strides 1 .. size / 2 on n elements that fit into registers; last: the tile is then complete. n is size, or W for
  * smaller tiles. */
@@ -161,26 +155,10 @@ void KERNEL(float *out, const float *x, size_t n, const mx_input *in) {
 /* Whether the W rows that are transposed together are a tile of the rotation, and nothing else is done to them. */
 INLINE int is_tile(const mx_input *in) { return W == 16 && in->had_size == W && in->dtype == MX_INPUT_DTYPE_FLOAT32 && !in->flush; }
 
-/* Rotates each lane of W rows, which takes no permutations, with strides 1 .. end / 2; without the factor. */
-INLINE void rotate_down(vf t[W], const mx_input *in, const unsigned end) {
-  if (in->signs)
-#pragma GCC unroll 16
-    for (unsigned k = 0; k < W; k++) t[k] = vi_float(vi_xor(vf_bits(t[k]), vi_set((int32_t)in->sign[k])));
-#pragma GCC unroll 4
-  for (unsigned stride = 1; stride < end; stride *= 2)
-#pragma GCC unroll 16
-    for (unsigned k = 0; k < W; k++)
-      if (!(k & stride)) {
-        const vf a = t[k], b = t[k + stride];
-        t[k] = vf_add(a, b);
-        t[k + stride] = vf_sub(a, b);
-      }
-}
-
 INLINE void load_rows(vf t[W], const float *x, size_t ld) {
 #pragma GCC unroll 16
   for (size_t k = 0; k < W; k++) {
-    __builtin_prefetch(x + (k + AHEAD) * ld, 0, 2);
+    __builtin_prefetch(x + (k + MX_TURN_AHEAD) * ld, 0, 2);
     t[k] = vf_load(x + k * ld);
   }
 }

@@ -66,6 +66,15 @@ int mxi_stages_take_bands(const mx_job *j);
 void mxi_stages_blocks(mx_job *j, const float *x, size_t row, size_t first, size_t n, const float *next, const mx_scratch *mine);
 /** Quantises cols columns, from block `first` on, of rows [row, row + n_rows), which x holds without gaps. */
 void mxi_stages_panel(mx_job *j, const float *x, size_t row, size_t n_rows, size_t first, size_t cols, const mx_scratch *mine);
+/** Whether columns of the source can be quantised as they lie in memory. */
+int mxi_stages_take_columns(const mx_job *j);
+/** Quantises columns of a matrix in memory, at x with row stride ld: n_rows of them, rows of the tensor from `row` on, each of which has cols numbers,
+ *  from block `first` on; both are multiples of sixteen. What lies `ahead` rows of memory further is prefetched. Returns 0 if it has done nothing,
+ *  because of what these columns hold. */
+int mxi_stages_columns(mx_job *j, const float *x, size_t ld, size_t row, size_t n_rows, size_t first, size_t cols, size_t ahead,
+                       const mx_scratch *mine);
+/** Finds the scales of a piece, and which of its blocks are not ordinary. Not for rules that need more than the largest magnitude. */
+void mxi_stages_scales(const mx_job *j, mx_piece *p, mx_memo *memo);
 /** Quantises tiles [first, first + n) of a band that starts with the first of them. */
 void mxi_stages_band(mx_job *j, const mx_band *b, size_t block_row, size_t first, size_t n, const mx_scratch *mine);
 /** Whether tiles that are not rows of sixteen, of select=foursix or with codes that are encoded twice, can be done many at a time. Codes are

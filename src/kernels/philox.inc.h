@@ -19,35 +19,41 @@ static philox_keys keys_of(uint64_t seed) {
 #ifdef vi_mul_even
 enum { GROUPS = 4, AT_ONCE = GROUPS * 2 * W }; /* groups whose chains of operations overlap */
 
-/* Each group has W / 2 counters in the low halves of 64 bits. Only these halves are multiplied, so the upper ones do not matter. In the
- * first two rounds half of the numbers are known in advance. */
-INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
+/* The words of W / 2 counters in each group, whose upper halves are `high`: word i of a counter is in the low half of its 64 bits in c[i]. Counters are
+ * low halves, too. Only these halves are multiplied, so the upper ones do not matter. In the first two rounds half of the numbers are known in advance. */
+INLINE void words_of_counters(vi c[4][GROUPS], const vi counters[GROUPS], const philox_keys *keys, uint32_t high) {
   const vi m0 = vi_set(PHILOX_M0), m1 = vi_set(PHILOX_M1);
   const uint32_t(*k)[2] = keys->k;
   const uint64_t first = (uint64_t)MX_STREAM_ELEMENT * (uint32_t)PHILOX_M1;
-  const uint64_t second = (uint64_t)((uint32_t)(first >> 32) ^ (uint32_t)(block >> 32) ^ k[0][0]) * (uint32_t)PHILOX_M0;
+  const uint64_t second = (uint64_t)((uint32_t)(first >> 32) ^ high ^ k[0][0]) * (uint32_t)PHILOX_M0;
   const vi x0 = vi_set((int32_t)((uint32_t)first ^ k[1][0])), x1 = vi_set((int32_t)((uint32_t)(second >> 32) ^ k[1][1]));
-  vi c0[GROUPS], c1[GROUPS], c2[GROUPS], c3[GROUPS];
 #pragma GCC unroll 4
   for (int g = 0; g < GROUPS; g++) {
-    const vi p0 = vi_mul_even(vi_add(vi_set((int32_t)((uint32_t)block + (uint32_t)g * W / 2)), vi_counters()), m0);
-    c1[g] = vi_mul_even(vi_xor(vi_high(p0), vi_set((int32_t)k[0][1])), m1);
-    c0[g] = vi_xor(vi_high(c1[g]), x0);
-    c2[g] = vi_xor(p0, x1);
-    c3[g] = vi_set((int32_t)(uint32_t)second);
+    const vi p0 = vi_mul_even(counters[g], m0);
+    c[1][g] = vi_mul_even(vi_xor(vi_high(p0), vi_set((int32_t)k[0][1])), m1);
+    c[0][g] = vi_xor(vi_high(c[1][g]), x0);
+    c[2][g] = vi_xor(p0, x1);
+    c[3][g] = vi_set((int32_t)(uint32_t)second);
   }
 #pragma GCC unroll 8
   for (int round = 2; round < 10; round++)
 #pragma GCC unroll 4
     for (int g = 0; g < GROUPS; g++) {
-      const vi p0 = vi_mul_even(c0[g], m0), p1 = vi_mul_even(c2[g], m1);
-      c0[g] = vi_xor3(vi_high(p1), c1[g], vi_set((int32_t)k[round][0]));
-      c2[g] = vi_xor3(vi_high(p0), c3[g], vi_set((int32_t)k[round][1]));
-      c1[g] = p1;
-      c3[g] = p0;
+      const vi p0 = vi_mul_even(c[0][g], m0), p1 = vi_mul_even(c[2][g], m1);
+      c[0][g] = vi_xor3(vi_high(p1), c[1][g], vi_set((int32_t)k[round][0]));
+      c[2][g] = vi_xor3(vi_high(p0), c[3][g], vi_set((int32_t)k[round][1]));
+      c[1][g] = p1;
+      c[3][g] = p0;
     }
+}
+
+INLINE void some_words(uint32_t *out, const philox_keys *keys, uint64_t block) {
+  vi c[4][GROUPS], counters[GROUPS];
 #pragma GCC unroll 4
-  for (int g = 0; g < GROUPS; g++) vi_store_pairs(out + g * 2 * W, vi_even_odd(c0[g], c1[g]), vi_even_odd(c2[g], c3[g]));
+  for (int g = 0; g < GROUPS; g++) counters[g] = vi_add(vi_set((int32_t)((uint32_t)block + (uint32_t)g * W / 2)), vi_counters());
+  words_of_counters(c, counters, keys, (uint32_t)(block >> 32));
+#pragma GCC unroll 4
+  for (int g = 0; g < GROUPS; g++) vi_store_pairs(out + g * 2 * W, vi_even_odd(c[0][g], c[1][g]), vi_even_odd(c[2][g], c[3][g]));
 }
 #else
 enum { AT_ONCE = 4 * W };

@@ -331,7 +331,7 @@ static tiling tiling_of(const mx_source *x, size_t step) {
  * tile, if it is copied, and TILE_LINES lines of its transpose. */
 static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t m, const tiling *how, float *room, const mx_scratch *mine) {
   const mx_source *x = a->src;
-  const int direct = mxi_rows_direct(x);
+  const int direct = mxi_rows_direct(x), as_it_lies = direct && mxi_stages_take_columns(b);
   float *panel = how->copied ? room + how->rows * how->cols : room;
   const float *rows = how->copied ? room : x->at + r * (size_t)x->row_step;
   mx_source tile = *b->src;
@@ -344,9 +344,10 @@ static void run_both(mx_job *a, mx_job *b, size_t r, size_t n, size_t c, size_t 
   mxi_stages_panel(a, rows, r, n, c / a->plan->block_cols, m, mine);
   mxi_eden_rows(a, rows, m, r, n, c, m);
   for (size_t i = 0; i < m; i += TILE_LINES) {
-    const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES;
+    const size_t lines = m - i < TILE_LINES ? m - i : TILE_LINES, block = r / b->plan->block_cols;
+    if (as_it_lies && mxi_stages_columns(b, rows + i, m, c + i, lines, block, n, MX_TURN_AHEAD, mine)) continue;
     mxi_rows_load(panel, n, &tile, direct ? i : c + i, lines, direct ? 0 : r, n);
-    mxi_stages_panel(b, panel, c + i, lines, r / b->plan->block_cols, n, mine);
+    mxi_stages_panel(b, panel, c + i, lines, block, n, mine);
     mxi_eden_rows(b, panel, n, c + i, lines, r, n);
   }
 }

@@ -385,6 +385,9 @@ void mxi_stages_init(mx_stages *f, const mx_plan *p) {
   const int narrow = s->input_dtype == MX_INPUT_DTYPE_FLOAT16, scans = s->elem_round == MX_ROUND_SCAN_X || s->elem_round == MX_ROUND_SCAN_Y;
   f->has_ends = !f->again && !scans && !f->select && s->scale_form == MX_SCALE_FORM_DECODE && p->elem->bits <= 8 &&
                 (!exact || s->input_dtype != MX_INPUT_DTYPE_FLOAT32) && (narrow || f->y_most < INFINITY);
+  f->columns = s->elem == MX_ELEM_E2M1 && p->block_rows == 1 && p->block_cols == 16 && f->form == MX_FORM_MUL && f->lead != MX_LEAD_NONE &&
+               !f->wide && s->select == MX_SELECT_ABSMAX && s->nibble == MX_NIBBLE_LOW_FIRST && !f->has_ends &&
+               (f->elem.way == MX_WAY_SR ? f->stochastic && s->sr_source == MX_SR_SOURCE_PHILOX : f->hot && f->elem.plain);
   f->ends_from = bits_of(narrow ? 0x1p16f : s->elem_overflow == MX_OVERFLOW_WRAP_NEGZERO ? 0x1p127f : INFINITY);
   for (int i = 0; i < 2; i++) f->inf_code[i] = (int32_t)(mx_encode(p->elem, i ? -INFINITY : INFINITY, &p->encode, 0) & 0xFF);
   f->nan_code = (int32_t)(mx_encode(p->elem, copysign(NAN, -1), &p->encode, 0) & 0xFF);

@@ -10,6 +10,7 @@
 #define MX_KERNELS_STAGES_H
 
 #include "kernels/block/plan.h"
+#include "kernels/input.h"
 
 enum { MX_PIECE_BLOCKS = 128, MX_PIECE_ELEMENTS = 2048 }; /* the most that a piece holds */
 enum { MX_SIX_BLOCK = 256 };                              /* most elements in a block of select=foursix in vectors */
@@ -88,6 +89,7 @@ typedef struct mx_stages {
   int has_ends, ends; /* has_ends: a y beyond ends_from, or NaN, may have its own code (y is at most binary32); ends: flat stages check it */
   int32_t ends_from;  /* as bits */
   int32_t inf_code[2], nan_code; /* codes of Inf and -Inf, and of the NaN of 0 / 0 and 0 * Inf */
+  int columns;                   /* columns of a matrix can be quantised as they lie in memory, in blocks of sixteen rows to e2m1 */
   int byte_sized;                /* elements are plain, and a code with its exponent field fits into the low byte */
   int stochastic;                /* MX_PLAIN_*, for elem.round=sr if it is simple and x has one factor */
   int hot;                       /* e2m1 by a table, two to a byte in order */
@@ -148,6 +150,9 @@ typedef struct mx_stage_kernels {
   void (*pack4)(uint8_t *out, const uint8_t *codes, size_t n, int nibble, size_t block);
   /* The Philox words [first, first + n) of stream MX_STREAM_ELEMENT; first and n are multiples of 4. */
   void (*random)(uint32_t *out, uint64_t seed, uint64_t first, size_t n);
+  /* Stages 1 and 3 for columns of a matrix as it lies in memory (columns_avx512.h), if mx_stages.columns; NULL: turn them. */
+  void (*columns_load)(float *y, mx_piece *p, const float *x, size_t ld, size_t groups, size_t ahead, const mx_input *in);
+  void (*columns_codes)(uint8_t *out, size_t stride, const mx_stages *f, const mx_piece *p, size_t groups);
 } mx_stage_kernels;
 
 extern const mx_stage_kernels mxi_stages_avx512, mxi_stages_avx2, mxi_stages_neon;

@@ -617,4 +617,7 @@ static void codes(uint8_t *out, const mx_stages *f, const mx_piece *p) {
   pack4(out, bytes, p->n, f->nibble, p->block);
 }
 
-const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, foursix, hif4, moments, pack4, random_words};
+#ifndef COLUMNS
+#define COLUMNS NULL, NULL
+#endif
+const mx_stage_kernels TABLE = {NAME, amax, block_amax, column_amax, scales, codes, foursix, hif4, moments, pack4, random_words, COLUMNS};

@@ -9,11 +9,14 @@
 #define PLAIN_BYTES(out, f, p) plain_bytes(out, f, p)
 #define STOCHASTIC_BYTES(out, words, f, p) stochastic_bytes(out, words, f, p)
 #define BLOCK_AMAX(p) amax_of_blocks(p)
+#define COLUMNS columns_load, columns_codes
 
 static void e2m1_by_table(uint8_t *out, const mx_stages *f, const mx_piece *p);
 static int plain_bytes(uint8_t *out, const mx_stages *f, const mx_piece *p);
 static void stochastic_bytes(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p);
 static int amax_of_blocks(mx_piece *p);
+static void columns_load(float *y, mx_piece *p, const float *x, size_t ld, size_t groups, size_t ahead, const mx_input *in);
+static void columns_codes(uint8_t *out, size_t stride, const mx_stages *f, const mx_piece *p, size_t groups);
 
 #include "kernels/stages.inc.h"
 
@@ -285,3 +288,5 @@ INLINE void stochastic_by(uint8_t *out, const uint32_t *words, const mx_stages *
 static void stochastic_bytes(uint8_t *out, const uint32_t *words, const mx_stages *f, const mx_piece *p) {
   BY_FORM_AND_ZERO(stochastic_by, f, out, words, f, p);
 }
+
+#include "kernels/columns_avx512.h"

@@ -192,6 +192,11 @@ static void find_scales(const mx_job *j, mx_piece *p, const place *at, mx_memo *
   if (memchr(p->odd, 1, p->n_blocks)) scales_one_by_one(j, p, at, 1, memo);
 }
 
+void mxi_stages_scales(const mx_job *j, mx_piece *p, mx_memo *memo) {
+  const place any = {0, 0, 1, p->block, 1, 0};
+  find_scales(j, p, &any, memo);
+}
+
 /* Stores the codes of n scales in the tensor. */
 static void store_scales(const mx_job *j, size_t row, size_t first, const mx_piece *p, size_t from, size_t n) {
   const size_t bytes = j->out->scale_bytes;

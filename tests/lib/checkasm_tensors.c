@@ -372,7 +372,9 @@ int checkasm_both_directions(char *why, uint32_t off, size_t *values) {
     for (size_t s = 0; !bad && s < SIDES; s++) {
       const size_t rows = sides[s][0], cols = sides[s][1], ld = cols + (i + s) % 3;
       if (s != i % SIDES && spec.elem_round != MX_ROUND_SR) continue;
-      checkasm_fill(x, rows * ld, (int)(i % CHECKASM_KINDS));
+      checkasm_fill(x, rows * ld, (int)((i + s) % CHECKASM_KINDS));
+      for (size_t r = rows / 4; r < rows / 2; r++) /* blocks of zeros, if they lie along columns */
+        for (size_t c = 0; c < cols; c += 5) x[r * ld + c] = r % 2 ? 0.0f : -0.0f;
       for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++) y[c * rows + r] = x[r * ld + c];
       bad = hold_both(why, off, name, &spec, &other, x, y, sides[s], ld);
