@@ -198,6 +198,8 @@ static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_
   if (IS(f, "bfloat16 cut")) y = ref_cut_to_bf16(num_round(y, NUM_F32));
   if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);
   if (IS(f, "format")) y = ref_to_format(f->format, y);
+  if (IS(f, "as"))
+    return ref_code(f->format, f->format->sign_bits ? y : num_abs(y), &(ref_how){0}, 0) & ((UINT64_C(1) << plan->elem->bits) - 1);
   if (IS(f, "times")) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
   if (ref_rounds_by_steps(f)) return ref_by_steps(plan->elem, f, y, &how);
   if (IS(f, "toward zero")) how.base.round = MX_ROUND_RTZ;

@@ -162,6 +162,7 @@ static const struct {
              {REF_ELEMENT, NOTHING, "bfloat16 cut"},
              {REF_ELEMENT, NOTHING, "float16"},
              {REF_ELEMENT, FORMAT, "format"},
+             {REF_ELEMENT, FORMAT, "as"},
              {REF_ELEMENT, NUMBER, "times"},
              {REF_ELEMENT, NUMBER, "clip"},
              {REF_ELEMENT, COUNT, "bits behind the point"},

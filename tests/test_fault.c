@@ -114,6 +114,7 @@ START_TEST(worked_by_hand) {
               {"all: code <- column xor 1", {127, 126}, {0x7A, 0x7C}},
               {"all: divisor <- as e4m3", {127, 126}, {0x00, 0x80}}, /* byte 127 is NaN and gives 0; 126 is 448 */
               {"all: divisor <- as number e4m3", {127, 126}, {0x80, 0x80}},
+              {"all: element rounding <- as e1m2", {127, 126}, {0xC7, 0xF7}}, /* steps of .25: 1 is 4; 6 and 2 saturate at 1.75 */
               {"all: layout <- row xor 1", {126, 127}, {0xC7, 0xA7}},
               {"rows=1: layout <- row -1", {127, 127}, {0xA7, 0xA7}}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -221,45 +222,56 @@ END_TEST
 
 /* The fault that is found for a kernel gives every byte, also for another input. */
 START_TEST(found_and_predicts) {
-  static const char *const kernels[][2] = {{"ocp-mxfp4", "rows%4=3: scale store <- row -1"},
-                                           {"ocp-mxfp4", "all: code <- sign of pair"},
-                                           {"ocp-mxfp8-e4m3", "all: block amax <- blocks 2"},
-                                           {"nvfp4-plain", "all: input <- relu"},
-                                           {"ocp-mxfp4", "all: divisor <- row -1"},
-                                           {"ocp-mxfp4", "all: layout <- blocks down"},
-                                           {"ocp-mxfp8-e4m3", "all: block amax <- with next 1"},
-                                           {"ocp-mxfp4", "all: rotation <- sequency 16"},
-                                           {"nvfp4-plain", "rows=0: tensor amax <- only"},
-                                           {"nvfp4-plain", "all: tensor scale <- value 0.05"},
-                                           {"nvfp4-plain", "all: scale rounding <- worse of 6 and 4"},
-                                           {"mxfp4-ue5m3", "all: divisor <- as number e4m3"},
-                                           {"ocp-mxfp4", "all: element rounding <- up from 4.5"},
-                                           {"nvfp4-plain", "all: layout <- scales by bits r2,r3,r4,r5,r0,r1"},
-                                           {"nvfp4-plain", "all: layout <- scales tiled by bits c0,c1,r2,r3,r4,r5,r0,r1"},
-                                           {"ocp-mxfp8-e4m3", "all: layout <- codes by bits c0,c1,c2,c4,c3"},
-                                           {"ocp-mxfp8-e4m3", "all: scale store <- first of rows 4"},
-                                           {"ocp-mxfp8-e4m3", "all: divisor <- down"},
-                                           {"ocp-mxint8", "all: element rounding <- half added"},
-                                           {"ocp-mxfp4", "all: element rounding <- flush rounded"},
-                                           {"ocp-mxfp8-e4m3", "all: element rounding <- saturated, carry lost"},
-                                           {"nvfp4-plain", "all: divisor <- reciprocal estimate 8"},
-                                           {"ocp-mxint8", "all: element rounding <- modulo"},
-                                           {"nvfp4-plain", "all: divisor <- scale reciprocal bits 4"},
-                                           {"ocp-mxfp4", "all: scale store <- rule up"}};
+  static const struct {
+    const char *preset, *key, *faults[MX_FAULTS];
+  } kernels[] = {{"ocp-mxfp4", NULL, {"rows%4=3: scale store <- row -1"}},
+                 {"ocp-mxfp4", NULL, {"all: code <- sign of pair"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: block amax <- blocks 2"}},
+                 {"nvfp4-plain", NULL, {"all: input <- relu"}},
+                 {"ocp-mxfp4", NULL, {"all: divisor <- row -1"}},
+                 {"ocp-mxfp4", NULL, {"all: layout <- blocks down"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: block amax <- with next 1"}},
+                 {"ocp-mxfp4", NULL, {"all: rotation <- sequency 16"}},
+                 {"nvfp4-plain", NULL, {"rows=0: tensor amax <- only"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- value 0.05"}},
+                 {"nvfp4-plain", NULL, {"all: scale rounding <- worse of 6 and 4"}},
+                 {"mxfp4-ue5m3", NULL, {"all: divisor <- as number e4m3"}},
+                 {"ocp-mxfp4", NULL, {"all: element rounding <- up from 4.5"}},
+                 {"ocp-mxint8", NULL, {"all: element rounding <- modulo"}},
+                 {"nvfp4-plain", NULL, {"all: divisor <- scale reciprocal bits 4"}},
+                 {"ocp-mxfp4", NULL, {"all: scale store <- rule up"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- last of rows 1"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- bfloat16"}},
+                 {"nvfp4-plain", NULL, {"all: rotation <- hadamard 16", "all: tensor amax <- as given"}},
+                 {"nvfp4-plain", NULL, {"all: block amax <- no abs", "all: scale rounding <- toward zero"}},
+                 {"ocp-mxfp4", "scale.rule=value scale.round=rna scale.max=pow2", {"all: code <- reverse 8"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- as e5m2"}},
+                 {"ocp-mxint8", NULL, {"all: scale store <- plus -6", "all: element rounding <- toward zero"}},
+                 {"nvfp4-plain", NULL, {"all: layout <- scales by bits r2,r3,r4,r5,r0,r1"}},
+                 {"nvfp4-plain", NULL, {"all: layout <- scales tiled by bits c0,c1,r2,r3,r4,r5,r0,r1"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: layout <- codes by bits c0,c1,c2,c4,c3"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: scale store <- first of rows 4"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: divisor <- down"}},
+                 {"ocp-mxint8", NULL, {"all: element rounding <- half added"}},
+                 {"ocp-mxfp4", NULL, {"all: element rounding <- flush rounded"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- saturated, carry lost"}},
+                 {"nvfp4-plain", NULL, {"all: divisor <- reciprocal estimate 8"}}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     mx_spec spec;
-    mx_fault f;
+    mx_fault f[MX_FAULTS];
     mx_tensor t[2], again;
     mx_identity id;
     static uint8_t codes[ROWS * COLS];
-    ck_assert_int_eq(mx_preset_find(&spec, kernels[i][0], NULL), MX_OK);
-    ck_assert_int_eq(mx_fault_parse(&f, kernels[i][1], NULL), MX_OK);
+    size_t n = 0;
+    ck_assert_int_eq(mx_preset_find(&spec, kernels[i].preset, NULL), MX_OK);
+    if (kernels[i].key) ck_assert_int_eq(mx_spec_parse(&spec, kernels[i].key, NULL), MX_OK);
+    for (; n < MX_FAULTS && kernels[i].faults[n]; n++) ck_assert_int_eq(mx_fault_parse(&f[n], kernels[i].faults[n], NULL), MX_OK);
     for (int k = 0; k < 2; k++) {
       ck_assert_int_eq(mx_tensor_alloc(&t[k], ROWS, COLS, &spec), MX_OK);
-      ck_assert_int_eq(mx_quantize_faulty(&t[k], x[k], ROWS, COLS, COLS, &spec, &f, 1, NULL), MX_OK);
+      ck_assert_int_eq(mx_quantize_faulty(&t[k], x[k], ROWS, COLS, COLS, &spec, f, n, NULL), MX_OK);
     }
     for (size_t k = 0; k < ROWS * COLS; k++) codes[k] = (uint8_t)mx_code_at(&t[0], &spec, k / COLS, k % COLS);
     const mx_sample s = {.rows = ROWS,
@@ -275,7 +287,7 @@ START_TEST(found_and_predicts) {
                          .tensor_scale = t[0].tensor_scale};
     ck_assert_int_eq(mx_identify(&id, &s, 1, &(mx_identify_options){.seconds = 20, .no_undecided = 1}, NULL), MX_OK);
 
-    ck_assert_msg(id.bug.n_faults && !id.exact && id.grade == MX_GRADE_CONFIRMED, "%s over %s: %s", kernels[i][1], kernels[i][0],
+    ck_assert_msg(id.bug.n_faults && !id.exact && id.grade == MX_GRADE_CONFIRMED, "%s over %s: %s", kernels[i].faults[0], kernels[i].preset,
                   id.bug.name ? id.bug.name : "none");
     ck_assert_int_eq(mx_tensor_alloc(&again, ROWS, COLS, &id.bug.spec), MX_OK);
     ck_assert_int_eq(mx_quantize_faulty(&again, x[1], ROWS, COLS, COLS, &id.bug.spec, id.bug.fault, id.bug.n_faults, NULL), MX_OK);

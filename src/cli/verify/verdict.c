@@ -108,12 +108,17 @@ static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 /* The bug, and what was counted with it and without it. */
 static size_t bug_words(char *out, size_t size, const mx_bug *b) {
   const uint64_t left = b->codes + b->scales + b->tensor_scales;
-  size_t n = (size_t)snprintf(out, size, "your kernel does what %s does, except that it %s.", b->preset, b->text);
+  mx_spec base = {0};
+  verdict_option set[VERDICT_OPTIONS];
+  const size_t keys = mx_preset_find(&base, b->preset, NULL) ? 0 : changes(set, &base, &b->spec);
+  size_t n = (size_t)snprintf(out, size, "your kernel does what %s", b->preset);
+  for (size_t i = 0; i < keys && n < size; i++) n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : " with ", set[i].text);
+  if (n < size) n += (size_t)snprintf(out + n, size - n, " does, except that it %s.", b->text);
   if (n < size && !left)
-    n += (size_t)snprintf(out + n, size - n, " With that change, %s gives every byte; without it", b->preset);
+    n += (size_t)snprintf(out + n, size - n, " With that change, %s gives every byte; without it", keys ? "the spec" : b->preset);
   else if (n < size)
-    n += (size_t)snprintf(out + n, size - n, " With that change, %s leaves %" PRIu64 " code%s and %" PRIu64 " scale%s; without it", b->preset,
-                          b->codes, plural(b->codes), b->scales, plural(b->scales));
+    n += (size_t)snprintf(out + n, size - n, " With that change, %s leaves %" PRIu64 " code%s and %" PRIu64 " scale%s; without it",
+                          keys ? "the spec" : b->preset, b->codes, plural(b->codes), b->scales, plural(b->scales));
   if (n < size)
     n += (size_t)snprintf(out + n, size - n, " %" PRIu64 " code%s and %" PRIu64 " scale%s differ", b->preset_codes, plural(b->preset_codes),
                           b->preset_scales, plural(b->preset_scales));

@@ -205,11 +205,12 @@ static int says_a_key(const mx_fault *f) {
   return 0;
 }
 
-int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until) {
+int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples,
+                    size_t n, deadline until) {
   blame found = {0}, over = {0};
   *out = (mx_bug){0};
-  if (known) mxi_find_faults(&over, samples, n, known->preset, until);
-  if (!over.n || !mxi_blame_confirmed(&over)) mxi_find_faults(&found, samples, n, NULL, until);
+  if (known) mxi_find_faults(&over, samples, n, known->preset, NULL, 0, until);
+  if (!over.n || !mxi_blame_confirmed(&over)) mxi_find_faults(&found, samples, n, NULL, keyed, n_keyed, until);
   const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
   if (over_known) found = over;
   if (!found.n) return 0;

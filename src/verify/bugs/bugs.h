@@ -2,14 +2,16 @@
 #ifndef MX_VERIFY_BUGS_BUGS_H
 #define MX_VERIFY_BUGS_BUGS_H
 
+#include "verify/trial/bases.h"
 #include "verify/trial/deadline.h"
 #include "mxgold/verify.h"
 
 /** Searches for faults over a preset that give every byte and hold on the half of the data that they were not fitted to. Returns 1 and fills
  *  *out; or 0 if there are none (out->name is NULL), or if they only fit these data (out->name says which). known is a bug that gives every byte,
- *  or NULL; its preset is then tried first, and the answer keeps its name. key_like also admits faults that keys of a spec can express.
+ *  or NULL; its preset is then tried first, and the answer keeps its name. keyed: specs that are tried beside the presets. key_like also admits faults that keys of a spec can express.
  *  Oracle: tests/test_fault.c, tests/strangers. */
-int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const mx_sample *samples, size_t n, deadline until);
+int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples,
+                    size_t n, deadline until);
 
 /** Searches for a fault over a preset that gives every byte, as the spec of so many bits does, and other bytes than the spec on other data.
  *  Returns 1 and fills *out, or 0. The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */

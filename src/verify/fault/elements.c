@@ -282,6 +282,10 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
     return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16), &how, 0);
   case MX_FAULT_ELEMENT_FORMAT:
     return (uint32_t)mx_encode(p->elem, mxi_fault_to_format(f->format, y), &how, 0);
+  case MX_FAULT_ELEMENT_AS: {
+    const mx_format *other = mxi_fault_format(f->format);
+    return (uint32_t)mx_encode(other, other->sign_bits ? y : fabs(y), &(mx_encoding){0}, 0) & (2 * mxi_fault_sign_bit(p->elem) - 1);
+  }
   case MX_FAULT_ELEMENT_TIMES:
     return (uint32_t)mx_encode(p->elem, (double)((float)y * (float)f->number), &how, 0);
   case MX_FAULT_ELEMENT_AWAY:

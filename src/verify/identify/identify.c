@@ -216,9 +216,6 @@ static uint64_t odd_numbers(const mx_spec *s) {
          (s->scale_max_byte != 0) + (s->scale_max != MX_SCALE_MAX_ELEM && s->scale_max != MX_SCALE_MAX_POW2);
 }
 
-/* Keys in which a spec differs from a preset, beyond which a fault over the preset is no rival; and what a key costs, with its choice, in bits. */
-enum { FEW_KEYS = 3, KEY_BITS = 10 };
-
 /* Where the nearest preset is wrong in more than one cell in so many, the keys explain so much that they are no accident. */
 enum { DOUBTED_ONE_IN = 100 };
 
@@ -230,7 +227,7 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
   mx_bug rival;
   const score wrong = mxi_full_score(&q->o, &p, q->wrong, q->s.threads);
   if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return;
-  if (keys > FEW_KEYS || !mxi_rival_of_spec(&rival, &out->spec, KEY_BITS * keys, samples, n, until)) return;
+  if (keys > FEW_KEYS || !mxi_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, samples, n, until)) return;
   out->grade = MX_GRADE_FITS;
   out->bug = rival;
 }
@@ -405,6 +402,31 @@ static inquiry *of_values(inquiry *all, size_t *n_all, const mx_sample *samples,
   return all_but_zeros && !mxi_has_negative_zero(near.spec.elem) ? q : NULL;
 }
 
+enum { MOST_KEYED = 3 };
+
+/* A spec whose scales are those of every ordinary block, if it has few keys over a preset and is none. */
+static void add_keyed(keyed_spec out[MOST_KEYED], size_t *n, const pool *p) {
+  if (!p->n || p->got[0].scales || odd_numbers(&p->spec[0]) || mxi_spec_random(&p->spec[0]) || *n == MOST_KEYED) return;
+  mx_identity near = {.spec = p->spec[0]};
+  mx_spec preset;
+  name_presets(&near);
+  if (near.preset || !near.nearest || mx_preset_find(&preset, near.nearest, NULL)) return;
+  const int keys = difference(&preset, &near.spec);
+  for (size_t k = 0; k < *n; k++)
+    if (mx_spec_equal(&out[k].spec, &near.spec)) return;
+  if (keys <= FEW_KEYS) out[(*n)++] = (keyed_spec){.preset = near.nearest, .spec = near.spec, .keys = keys};
+}
+
+/* What is wrong under such specs may be a fault: under those of the scales one of the elements, under those of the elements another one. */
+static size_t keyed_specs(keyed_spec out[MOST_KEYED], const inquiry *all, size_t n_all) {
+  size_t n = 0;
+  for (size_t i = 0; i < n_all; i++) {
+    add_keyed(out, &n, &all[i].cores);
+    add_keyed(out, &n, &all[i].specs);
+  }
+  return n;
+}
+
 /* Inquiries under the formats that fit about as well, each with every input.dtype; the first that is exact ends it. */
 static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothesis *h, size_t n, const mx_sample *samples, size_t n_samples,
                         const mx_identify_options *options, int threads, search_budget *budget) {
@@ -439,9 +461,11 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   w.again = 0;
   mx_bug faulty = {0};
   int key_like = 0;
+  keyed_spec keyed[MOST_KEYED];
+  const size_t n_keyed = keyed_specs(keyed, all, *n_all);
   if (q) { /* numbers that were fitted are an answer where nothing says it better */
     if (!samples[0].codes || !mxi_attempt_exact(&q->best) || !odd_numbers(&q->best.spec) || mxi_numbers_hold(q, as_good)) return q;
-    if (!mxi_name_faults(&faulty, &key_like, NULL, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
+    if (!mxi_name_faults(&faulty, &key_like, NULL, keyed, n_keyed, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
     *bug = faulty;
     return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
@@ -454,7 +478,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (samples[0].codes) {
     const int told = mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
     const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
-    const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, samples, n_samples, faults_until);
+    const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, keyed, n_keyed, samples, n_samples, faults_until);
     if ((sure && (told || !key_like)) || (told && faulty.name)) *bug = faulty;
     if (told || (sure && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }

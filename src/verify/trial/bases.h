@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "mxgold/spec.h"
+
 /** Is it a preset that people know by name? Such names come first among presets that give the same bytes. */
 int mxi_preset_well_known(const char *name);
 
@@ -15,5 +17,14 @@ typedef int mxi_better_base(const void *items, size_t i, size_t j, int by);
  *  alike, and at most `most` in all. Returns how many out then has. Threads: reentrant. */
 size_t mxi_choose_bases(size_t *out, size_t chosen, size_t most, const void *items, size_t n, const size_t *of_each, int merits,
                         mxi_better_base *better);
+
+/** A spec of a few keys over a preset that explains the scales of ordinary blocks without a fault. */
+typedef struct keyed_spec {
+  const char *preset;
+  mx_spec spec;
+  int keys; /* that are not the preset's */
+} keyed_spec;
+/* A key with its choice, in bits; so many keys are no accident. */
+enum { BITS_OF_A_KEY = 10, FEW_KEYS = 3 };
 
 #endif

@@ -283,6 +283,8 @@ static void elements(list *l, const mx_spec *spec) {
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
+  for (int other = 0; other < MX_ELEM_NONE; other++)
+    if (other != spec->elem && mx_elem_format(other)->bits == mx_elem_format(spec->elem)->bits) add_format(l, MX_FAULT_ELEMENT_AS, other);
   if (spec->elem == MX_ELEM_E5M2) add(l, MX_FAULT_ELEMENT_F16_THEN_CUT, 0); /* whose codes are the upper bytes of float16 */
   add(l, MX_FAULT_ELEMENT_TIMES, 0)->fit = FIT_CODES;
   add(l, MX_FAULT_ELEMENT_CLIP, 0)->fit = FIT_CODES;

@@ -190,6 +190,15 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   judge(out, v, o, f, bits, state, 0, &t);
 }
 
+/* Where every scale of an ordinary block is the same number of codes away, that number is tried, as of another bias or another largest exponent. */
+static void try_shifted(findings *out, view *v, int used, uint8_t *state) {
+  int by = 0;
+  memcpy(v->trial_scales, v->scales, v->r.down * v->r.across * sizeof *v->scales);
+  if (!is_shifted(v, 0, v->r.down, &by) || !by) return;
+  const option o = {.fault = {.region = {.of = MX_REGION_ALL}, .op = used ? MX_FAULT_SCALE_PLUS : MX_FAULT_STORE_PLUS, .number = by}};
+  try_scales(out, v, &o, &o.fault, 4 + log2(fabs((double)by)), state);
+}
+
 /* With `used` the faults of the scale that the elements are divided by are tried, otherwise those of the stored scale. */
 static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
@@ -197,6 +206,7 @@ static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
   if (!o) return;
   const size_t n =
       mxi_fault_options(o, used ? MX_STAGE_AMAX : MX_STAGE_STORE, used ? MX_STAGE_SCALE : MX_STAGE_STORE, &v->r.spec, v->rows, v->s->cols);
+  try_shifted(out, v, used, state);
   for (size_t i = 0; i < n && !effort_over(v->e); i++) {
     double bits = 4;
     if (o[i].fit == FIT_NOT) {
@@ -638,7 +648,19 @@ static size_t largest_of(const mx_sample *samples, size_t n) {
   return largest;
 }
 
-void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until) {
+/* Two faults, of which keys say one. */
+static void search_keyed(hunt *h, const keyed_spec *keyed, size_t n) {
+  const mx_sample *s = &h->samples[h->largest];
+  for (size_t k = 0; k < n && !sure(h->best) && !effort_over(h->e); k++) {
+    base at = {.preset = keyed[k].preset, .spec = keyed[k].spec, .extra = BITS_OF_A_KEY * keyed[k].keys};
+    int fits = !at.spec.had_size;
+    for (size_t i = 0; i < h->n && fits; i++) fits = mxi_view_fits(&at.spec, &h->samples[i]);
+    if (fits && mxi_fault_base_look_at(&at, s, h->e)) search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
+  }
+}
+
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, const keyed_spec *keyed, size_t n_keyed,
+                     deadline until) {
   *out = (blame){.n = 0};
   effort e = {.left = ALL_WORK, .until = until};
   hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
@@ -649,6 +671,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
+  if (!sure(out) && !over) search_keyed(&h, keyed, n_keyed);
   if (!sure(out))
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);

@@ -4,6 +4,7 @@
 
 #include "mxgold/fault.h"
 #include "mxgold/identify.h"
+#include "verify/trial/bases.h"
 #include "verify/trial/deadline.h"
 
 /* A preset with faults that gives every byte of every sample. */
@@ -21,9 +22,9 @@ typedef struct blame {
 } blame;
 
 /** Searches stage by stage: elements under the stored scales, and scales under the stored tensor scale. Samples of codes alone. over: only this
- *  preset is tried; NULL: the presets that come nearest. A number of elements bounds the work, and on a slow machine the clock; what has been found
+ *  preset is tried; NULL: the presets that come nearest, and the n_keyed specs of keys. A number of elements bounds the work, and on a slow machine the clock; what has been found
  *  by then is the answer.   Oracle: tests/test_fault.c, tests/strangers. */
-void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, deadline until);
+void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, const keyed_spec *keyed, size_t n_keyed, deadline until);
 
 /** Finds the cheapest faults over the preset (NULL: over those that come nearest) that give every byte, as the spec of so many bits does, and other
  *  bytes than the spec on other data. out->n is 0 where none is nearly as likely. Only scales and elements are searched, not what moves. */
