@@ -671,10 +671,10 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
-  if (!sure(out) && !over) search_keyed(&h, keyed, n_keyed);
   if (!sure(out))
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
+  if (!sure(out) && !over) search_keyed(&h, keyed, n_keyed);
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
   if (!sure(out)) mxi_search_behind(&h, over, explain_one);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
