@@ -235,6 +235,9 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
   for (size_t i = 0; i < n; i++)
     if (too_early(&faults[i])) return ref_fail(err, MX_ERR_CONFLICT, "reference: region %s before there are scales", faults[i].region);
   for (size_t i = 0; i < n; i++)
+    if (faults[i].stage == REF_TENSOR_SCALE && faults[i].number < 0 && (IS(&faults[i], "value") || IS(&faults[i], "times")))
+      return ref_fail(err, MX_ERR_CONFLICT, "reference: a tensor scale below 0");
+  for (size_t i = 0; i < n; i++)
     if (is_down(&faults[i])) return down_the_columns(out, src, ld, spec, &faults[i], &faults[n > 1 ? !i : 0], n - 1, err);
   ref_run r = {.faults = faults, .n_faults = n, .rows = rows, .cols = cols};
   if ((status = ref_plan_make(&r.plan, spec, rows, cols))) return ref_fail(err, status, "chain");

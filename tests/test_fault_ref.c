@@ -386,6 +386,23 @@ START_TEST(worked_numbers_hold_for_both) {
 }
 END_TEST
 
+/* Rules of scales ask for the log2 of a tensor scale, and tensor.given takes no number below 0: as a fault it is refused too. */
+START_TEST(both_refuse_negative_tensor_scales) {
+  static const char texts[][1][MX_FAULT_TEXT] = {{"all: tensor scale <- times -1"}, {"rows=1: tensor scale <- value -0.5"}};
+  static const char *const presets[] = {"nvfp4-plain", "te-nvfp4", "ocp-mxfp4"};
+  static float x[64];
+  x[0] = 6, x[33] = -1;
+  for (size_t p = 0; p < sizeof presets / sizeof *presets; p++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+      mx_spec spec;
+      ck_assert_int_eq(mx_preset_find(&spec, presets[p], NULL), MX_OK);
+      const outcome o = run(&spec, x, 2, 32, texts[i], texts[i], 1);
+      ck_assert_int_eq(o.library, MX_ERR_CONFLICT);
+      ck_assert_int_eq(o.reference, MX_ERR_CONFLICT);
+    }
+}
+END_TEST
+
 /* ---- random */
 
 /* Plain numbers of some magnitude with zeros among them, blocks of zeros, and now and then the numbers of mixtures_odd_data. */
@@ -512,6 +529,7 @@ int main(void) {
   tcase_add_test(c, every_word_is_known_to_both);
   tcase_add_test(c, both_refuse_what_is_no_word);
   tcase_add_test(c, worked_numbers_hold_for_both);
+  tcase_add_test(c, both_refuse_negative_tensor_scales);
   tcase_add_test(c, a_mutant_of_the_reference_is_seen);
   tcase_add_test(c, random_faults_give_the_same_bytes);
   suite_add_tcase(s, c);

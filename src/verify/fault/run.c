@@ -85,6 +85,9 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
     if (stage_of(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
       return mx_fail(err, MX_ERR_CONFLICT, "fault: %s comes before the scales are known, which that region is made of",
                      mx_stage_name(stage_of(&faults[i])));
+    if ((faults[i].op == MX_FAULT_TENSOR_SCALE_VALUE || faults[i].op == MX_FAULT_TENSOR_SCALE_TIMES) && faults[i].number < 0)
+      return mx_fail(err, MX_ERR_CONFLICT, "fault: tensor scale <- %s %g: expected no number below 0", mx_fault_row_at(faults[i].op)->op,
+                     faults[i].number);
   }
   mx_spec_block(spec, rows, cols, &r->block_rows, &r->block_cols);
   if (!r->block_rows || !r->block_cols || ld < cols) return mx_fail(err, MX_ERR_SHAPE, "fault: %zu x %zu, row stride %zu", rows, cols, ld);
