@@ -403,6 +403,32 @@ START_TEST(both_refuse_negative_tensor_scales) {
 }
 END_TEST
 
+/* A maximum of -0 is stored as 0, and a NaN in the rows so far is in their maximum; both say so. */
+START_TEST(maxima_without_a_number) {
+  static const struct {
+    const char *preset, fault[1][MX_FAULT_TEXT];
+    float first;
+  } kernels[] = {{"te-4over6", {"all: tensor amax <- times -1"}, 0},
+                 {"nvfp4-plain", {"all: tensor scale <- running 1"}, NAN},
+                 {"te-nvfp4", {"all: tensor scale <- running before 1"}, NAN}};
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    static float x[128];
+    mx_spec spec;
+    mx_fault f;
+    mx_tensor t;
+    ck_assert_int_eq(mx_preset_find(&spec, kernels[i].preset, NULL), MX_OK);
+    x[0] = kernels[i].first, x[33] = x[65] = x[97] = isnan(x[0]) ? 3 : 0;
+    const outcome o = run(&spec, x, 4, 32, kernels[i].fault, kernels[i].fault, 1);
+    ck_assert_msg(verdict(&o) == SAME, "%s: scale byte %zd, code byte %zd", kernels[i].fault[0], (ssize_t)o.scale, (ssize_t)o.code);
+    ck_assert_int_eq(mx_fault_parse(&f, kernels[i].fault[0], NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, 4, 32, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, 4, 32, 32, &spec, &f, 1, NULL), MX_OK);
+    ck_assert(x[0] != 0 || !signbit(t.tensor_scale));
+    mx_tensor_free(&t);
+  }
+}
+END_TEST
+
 /* ---- random */
 
 /* Plain numbers of some magnitude with zeros among them, blocks of zeros, and now and then the numbers of mixtures_odd_data. */
@@ -530,6 +556,7 @@ int main(void) {
   tcase_add_test(c, both_refuse_what_is_no_word);
   tcase_add_test(c, worked_numbers_hold_for_both);
   tcase_add_test(c, both_refuse_negative_tensor_scales);
+  tcase_add_test(c, maxima_without_a_number);
   tcase_add_test(c, a_mutant_of_the_reference_is_seen);
   tcase_add_test(c, random_faults_give_the_same_bytes);
   suite_add_tcase(s, c);

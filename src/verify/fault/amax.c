@@ -257,7 +257,7 @@ mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld) {
     default:
       break;
     }
-    if (r->amax < 0) r->amax = 0;
+    if (r->amax <= 0) r->amax = 0; /* -0 too: it is stored */
   }
   return status;
 }

@@ -71,7 +71,8 @@ mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f
     const mx_status status = mxi_fault_rows_amax(&own, r, first * n, end);
     if (status) return status;
   }
-  *out = mxi_fault_is_running(f->op) ? fmaxf(before, own) : own;
+  const int nan = isnan(before) || isnan(own); /* which fmaxf leaves out */
+  *out = !mxi_fault_is_running(f->op) ? own : nan ? NAN : fmaxf(before, own);
   return MX_OK;
 }
 
