@@ -240,6 +240,7 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxint8", NULL, {"all: element rounding <- modulo"}},
                  {"nvfp4-plain", NULL, {"all: divisor <- scale reciprocal bits 4"}},
                  {"ocp-mxfp4", NULL, {"all: scale store <- rule up"}},
+                 {"ocp-mxfp8-e5m2", NULL, {"all: element rounding <- float16 then cut"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- last of rows 1"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- bfloat16"}},
                  {"nvfp4-plain", NULL, {"all: rotation <- hadamard 16", "all: tensor amax <- as given"}},

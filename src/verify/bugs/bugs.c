@@ -232,11 +232,14 @@ int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sa
   return found.n != 0;
 }
 
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, deadline until) {
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const mx_sample *samples, size_t n,
+                            deadline until) {
   blame found = {0};
   mxi_find_plain_rival(&found, samples, n, preset, spec, until);
-  if (found.n) blamed(out, &found);
-  return found.n != 0;
+  if (!found.n) return 0;
+  found.held = found.scales + found.codes; /* at least a bit of each cell that it mends */
+  blamed(out, &found);
+  return out->confirmed && found.cost + RIVAL_BITS < bits ? 2 : 1;
 }
 
 uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,

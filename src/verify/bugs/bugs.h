@@ -8,8 +8,8 @@
 
 /** Searches for faults over a preset that give every byte and hold on the half of the data that they were not fitted to. Returns 1 and fills
  *  *out; or 0 if there are none (out->name is NULL), or if they only fit these data (out->name says which). known is a bug that gives every byte,
- *  or NULL; its preset is then tried first, and the answer keeps its name. keyed: specs that are tried beside the presets. key_like also admits faults that keys of a spec can express.
- *  Oracle: tests/test_fault.c, tests/strangers. */
+ *  or NULL; its preset is then tried first, and the answer keeps its name. keyed: specs that are tried beside the presets. key_like
+ *  also admits faults that keys of a spec can express.   Oracle: tests/test_fault.c, tests/strangers. */
 int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples,
                     size_t n, deadline until);
 
@@ -17,8 +17,10 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed
  *  Returns 1 and fills *out, or 0. The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */
 int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until);
 
-/** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. */
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, const char *preset, const mx_sample *samples, size_t n, deadline until);
+/** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. 2: it is so much
+ *  likelier than a spec of so many bits that the spec is no rival of it. */
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const mx_sample *samples, size_t n,
+                            deadline until);
 
 /** The keys that the faults of a bug leave open, a bit each: under one of n_other specs, each with another value of key[i], they give every byte too. */
 uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,

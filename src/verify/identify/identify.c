@@ -19,7 +19,9 @@
 #include "verify/identify/search/values.h"
 #include "mxgold/isa.h"
 
-enum { SPARE = 2 }; /* inquiries beyond MAX_INQUIRIES: the preset of a bug, and a preset of formats that do not look likely */
+enum {
+  SPARE = 3
+}; /* inquiries beyond MAX_INQUIRIES: the presets of a bug and of a fault that says it better, and one of formats that do not look likely */
 
 /* Each number that was fitted must explain at least so many codes. With fewer, noise passes for a rule; with more, a rule passes for noise. */
 enum { OF_A_NUMBER = 8 };
@@ -233,14 +235,19 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
 }
 
 /* A number that was fitted may give these bytes where a plain fault over a preset that people know gives them too, and other keys where one over the
- * nearest preset does. A preset that gives every byte of an ordinary tensor stays confirmed. */
-static void doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
+ * nearest preset does. A preset that gives every byte of an ordinary tensor stays confirmed. Returns 1 if the fault is so much likelier than the keys
+ * that it is the answer. */
+static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
   mx_bug rival;
+  mx_spec p;
   const char *over = odd_numbers(&out->spec) ? NULL : out->nearest;
-  if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return;
-  if (!mxi_plain_rival_of_spec(&rival, &out->spec, over, samples, n, until)) return;
-  out->grade = MX_GRADE_FITS;
+  if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return 0;
+  const int keys = over && !mx_preset_find(&p, over, NULL) ? difference(&p, &out->spec) : 0;
+  const int found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, over, samples, n, until);
+  if (!found) return 0;
+  out->grade = found > 1 ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
   out->bug = rival;
+  return found > 1;
 }
 
 static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
@@ -640,7 +647,13 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
       out->grade = MX_GRADE_FITS;
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
     if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
-    if (out->exact && out->grade == MX_GRADE_CONFIRMED) doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED && doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack))) {
+      inquiry *of_fault = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
+      if (of_fault) best = of_fault;
+      out->undecided = 0;
+      count(out, best);
+      out->nearest = out->bug.preset;
+    }
     if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && (out->exact || !shortens_tensor_scale(&out->bug)))
       out->grade = MX_GRADE_FITS;
     if (!out->exact && out->grade && !options->no_undecided)

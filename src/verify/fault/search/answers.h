@@ -5,8 +5,8 @@
 #include "verify/fault/search/search.h"
 #include "verify/fault/search/view.h"
 
-/* Answers that are kept beside the best. One that costs RIVAL_BITS more is so many times less likely that it is no rival. */
-enum { MOST_ANSWERS = 12, RIVAL_BITS = 10 };
+/* Answers that are kept beside the best. */
+enum { MOST_ANSWERS = 12 };
 
 typedef struct hunt {
   const mx_sample *samples;

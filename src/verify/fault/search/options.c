@@ -144,7 +144,7 @@ static void maxima(list *l, size_t area) {
   EACH(l, MX_FAULT_AMAX_RMS, 1, 1.5, 2, 2.5, 3, 4);
   EACH(l, MX_FAULT_AMAX_BLOCKS, 2, 4, 8);
   add(l, MX_FAULT_AMAX_RUNNING, 0);
-  EACH(l, MX_FAULT_AMAX_BLOCK, -1, 1);
+  EACH(l, MX_FAULT_AMAX_BLOCK, -1, 1, -2, 2);
   EACH(l, MX_FAULT_AMAX_ROW, -1, 1);
   add(l, MX_FAULT_AMAX_BF16, 0);
   add(l, MX_FAULT_AMAX_BF16_CUT, 0);
@@ -285,7 +285,7 @@ static void elements(list *l, const mx_spec *spec) {
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
   for (int other = 0; other < MX_ELEM_NONE; other++)
     if (other != spec->elem && mx_elem_format(other)->bits == mx_elem_format(spec->elem)->bits) add_format(l, MX_FAULT_ELEMENT_AS, other);
-  if (spec->elem == MX_ELEM_E5M2) add(l, MX_FAULT_ELEMENT_F16_THEN_CUT, 0); /* whose codes are the upper bytes of float16 */
+  if (spec->elem == MX_ELEM_E5M2) add(l, MX_FAULT_ELEMENT_F16_THEN_CUT, 0)->common = 1; /* whose codes are the upper bytes of float16 */
   add(l, MX_FAULT_ELEMENT_TIMES, 0)->fit = FIT_CODES;
   add(l, MX_FAULT_ELEMENT_CLIP, 0)->fit = FIT_CODES;
   EACH(l, MX_FAULT_ELEMENT_STEPS, 1, 0, 2, 3, 4);

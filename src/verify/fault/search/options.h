@@ -10,8 +10,17 @@ typedef struct option {
   mx_fault fault;
   fit_by fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it */
   int placed; /* its region is given: none is looked for */
+  int common; /* many kernels have it: it is an idiom */
   int rare;   /* few kernels have it: where another fault gives the same bytes, that is the answer */
 } option;
+
+/* A rare fault costs so much more: more than a rival may. A common one costs so much less. */
+enum { BITS_OF_RARE = 12, BITS_OF_COMMON = 4 };
+
+/** How many bits the choice costs, with `bits` of its argument. */
+static inline double mxi_option_cost(const option *o, double bits) {
+  return 9 + bits + (o->placed ? 6 : 0) + (o->rare ? BITS_OF_RARE : 0) - (o->common ? BITS_OF_COMMON : 0);
+}
 
 enum { MOST_OPTIONS = 512 };
 

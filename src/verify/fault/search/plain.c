@@ -50,7 +50,7 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
     if (!mxi_option_is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
     if (!mxi_gives_part(&few, amax, &b->spec, f, 1, e) || !gives_every_byte(samples, n, &b->spec, f, e)) continue;
     if (mxi_kernels_alike(s, spec, NULL, 0, &b->spec, f, 1, e->until.lack)) continue;
-    *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1};
+    *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1, .cost = mxi_option_cost(&o[i], 4) + b->extra};
     for (size_t k = 0; k < n; k++) mxi_gives_all(&samples[k], &b->spec, NULL, 0, out, e);
   }
   free(o);

@@ -40,9 +40,6 @@ enum { BITS_OF_A_TENSOR = 16 };
 /* What a fault without a constant costs that is taken as the first of two, in bits. */
 enum { BITS_OF_A_FAULT = 13 };
 
-/* A rare fault costs so much more: more than a rival may. */
-enum { BITS_OF_RARE = 12 };
-
 /* A scale takes as long as so many elements. */
 enum { SCALE_WORTH = 4 };
 
@@ -82,9 +79,6 @@ static void keep(finding *at, size_t *n, const finding *f, int by_wrong) {
   *n = kept + 1;
 }
 
-/* How many bits a choice among the options costs, with its argument. */
-static double option_cost(const option *o, double bits) { return 9 + bits + (o->placed ? 6 : 0) + (o->rare ? BITS_OF_RARE : 0); }
-
 /* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
                   const tally *t) {
@@ -100,7 +94,7 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   if (!o->placed) g.f.region = region;
   if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
   g.held *= elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE;
-  g.cost = option_cost(o, bits) + where;
+  g.cost = mxi_option_cost(o, bits) + where;
   keep(out->at, &out->n, &g, 0);
 }
 
@@ -184,7 +178,7 @@ static void try_scales(findings *out, view *v, const option *o, const mx_fault *
   int by = 0;
   if (!v->n_first && is_shifted(v, 0, r->down, &by) && by && out->n_shifted < MOST_FOUND) {
     out->by[out->n_shifted] = by;
-    out->shifted[out->n_shifted++] = (finding){.f = *f, .cost = option_cost(o, bits) + 10, .held = blocks / 2};
+    out->shifted[out->n_shifted++] = (finding){.f = *f, .cost = mxi_option_cost(o, bits) + 10, .held = blocks / 2};
   }
   count_scales(&t, v, 0, r->down, state);
   judge(out, v, o, f, bits, state, 0, &t);
@@ -557,7 +551,7 @@ static void explain_early(hunt *h, const base *b, view *plain, int first, int la
     }
     view *v = noted(malloc(sizeof *v), h->e->until.lack);
     if (v && open_early(v, b, s, &f, h->e)) {
-      const double cost = option_cost(&o[i], bits) + b->extra + (v->n_first > 1 ? BITS_OF_A_FAULT : 0);
+      const double cost = mxi_option_cost(&o[i], bits) + b->extra + (v->n_first > 1 ? BITS_OF_A_FAULT : 0);
       if (!v->scales_wrong && !v->codes_wrong) {
         mxi_view_all_codes(v);
         tally t;

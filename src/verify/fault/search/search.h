@@ -47,6 +47,8 @@ size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec 
 /** Will the answer hold on other data too? The evidence that tells it from the preset must exceed its cost by so many bits, and no other answer that
  *  costs hardly more may give the same bytes. */
 enum { BLAME_BITS = 20 };
+/** An answer that costs so many bits more is so many times less likely that it is no rival. */
+enum { RIVAL_BITS = 10 };
 static inline int mxi_blame_confirmed(const blame *b) { return !b->n_rival && (double)b->held >= b->cost + BLAME_BITS; }
 
 /** rivals.c: do two kernels give the same bytes of data of every kind? Each is a spec with faults, run on numbers that are drawn for it: ordinary ones, tiny
