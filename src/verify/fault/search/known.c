@@ -6,6 +6,7 @@
 
 #include "verify/fault/search/bases.h"
 #include "verify/trial/bases.h"
+#include "verify/trial/keys.h"
 
 int mxi_rival_of_base(blame *out, const hunt *h, const blame *best, rival_search *find) {
   const mx_sample *s = &h->samples[h->largest];
@@ -62,5 +63,24 @@ void mxi_prefer_known(hunt *h, blame *best) {
     int all = 1;
     for (size_t k = 0; k < h->n && all; k++) all = mxi_gives_all(&h->samples[k], &b.spec, best->fault, best->n, NULL, h->e);
     if (all) best->preset = b.preset, best->spec = b.spec;
+  }
+}
+
+static int gives_samples(hunt *h, const mx_spec *spec, const blame *b) {
+  int all = !mx_spec_check(spec, NULL);
+  for (size_t k = 0; k < h->n && all; k++) all = mxi_gives_all(&h->samples[k], spec, b->fault, b->n, NULL, h->e);
+  return all;
+}
+
+void mxi_drop_needless_keys(hunt *h, blame *best) {
+  mx_spec preset;
+  if (mx_preset_find(&preset, best->preset, NULL)) return;
+  for (size_t i = 0; mx_key_name(i); i++) {
+    mx_spec t = best->spec;
+    if (mxi_key_same(&t, &preset, i)) continue;
+    mxi_key_copy(&t, &preset, i);
+    if (t.nibble == best->spec.nibble && t.block_cols == best->spec.block_cols && t.block_rows == best->spec.block_rows &&
+        t.had_size == best->spec.had_size && gives_samples(h, &t, best))
+      best->spec = t;
   }
 }

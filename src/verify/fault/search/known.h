@@ -11,5 +11,7 @@ typedef void rival_search(blame *out, const mx_sample *samples, size_t n, const 
 int mxi_rival_of_base(blame *out, const hunt *h, const blame *best, rival_search *find);
 /** Where the same faults over a preset that people know give these bytes as well, the data do not tell the two apart, and that is the likelier. */
 void mxi_prefer_known(hunt *h, blame *best);
+/** A key in which the answer differs from its preset, and which these bytes do not need, is not said: another input would tell it from the preset's. */
+void mxi_drop_needless_keys(hunt *h, blame *best);
 
 #endif

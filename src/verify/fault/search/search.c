@@ -673,7 +673,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   if (!sure(out)) mxi_search_behind(&h, over, explain_one);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
-  if (out->n) mxi_prefer_known(&h, out);
+  if (out->n) mxi_prefer_known(&h, out), mxi_drop_needless_keys(&h, out);
   for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
   if (out->n && mx_fault_row_at(out->fault[0].op)->stage == MX_STAGE_TENSOR_AMAX && h.n_tensor > 1) out->held = 0;
   if (out->n && out->fault[0].op == MX_FAULT_TENSOR_ONLY)
