@@ -24,6 +24,9 @@ size_t mx_nearest(char *out, size_t n_out, const char *name, mx_name_at *at, con
 /** Which of the choices "a|b|c" value is, from 0; -1 for none. Case and every character count. Threads: reentrant.   Oracle: tests/test_file.c */
 int mx_choice_find(const char *choices, const char *value);
 
+/** mx_nearest() among the choices "a|b|c". Threads: reentrant.   Oracle: tests/test_file.c */
+size_t mx_choice_nearest(char *out, size_t n_out, const char *choices, const char *value);
+
 /** mx_name_at for an array of strings that ends with NULL. */
 const char *mx_name_in_array(const void *set, size_t index);
 

@@ -68,8 +68,8 @@ typedef struct mx_train_options {
   /* Called with the keys, separated by blanks, that are on and yet change no bit of the first step. How each is tested: a training key, or a KEY=VALUE of
    * quant.set and quant.operands, is set back by itself and every linear layer is run again; loss.scale, loss.scaling, train.accumulate_dtype and
    * model.smooth_swiglu are switched off and the gradients computed again; optimizer.clip is compared with the norm; a key that only another optimiser,
-   * schedule or switch would read is known by a rule. May be NULL. */
-
+   * schedule or switch would read, or that has nothing to act on in any step, is known by a rule. "quant": no product is quantised; "init": a resume
+   * does not read options.init, and it is another than the run was begun with. May be NULL. */
   void (*warn)(void *self, const char *keys);
   void *self;
 } mx_train_options;

@@ -80,3 +80,17 @@ int mx_choice_find(const char *choices, const char *value) {
     choices += length + 1;
   }
 }
+
+size_t mx_choice_nearest(char *out, size_t n_out, const char *choices, const char *value) {
+  enum { MOST = 31 };
+  char text[512];
+  const char *names[MOST + 1] = {NULL};
+  snprintf(text, sizeof text, "%s", choices);
+  char *at = text;
+  for (int i = 0; i < MOST && at; i++) {
+    names[i] = at;
+    at = strchr(at, '|');
+    if (at) *at++ = 0;
+  }
+  return mx_nearest(out, n_out, value, mx_name_in_array, names);
+}

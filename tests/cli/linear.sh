@@ -60,6 +60,10 @@ done
 for how in --threads=1 --ref; do
   refuses "mxgold: linear: fprop: model 'blackwell_mxf4': P needs operands of at most 5 exponent bits" "$mxgold" linear "$x" "$w" --recipe recipe-bf16 --accum blackwell_mxf4 $how -o "$out"
 done
+# Keys of many steps have nothing to do here, which is said of those that were given and not of a recipe's own.
+"$mxgold" linear "$x" "$w" --train tensor.hold=4,q2.ema=.9,ramp.k1=4 -o "$out" 2>"$scratch/said" || fail "keys of many steps: exit $?"
+[ "$(cat "$scratch/said")" = "mxgold: warning: training keys of a whole model or of many steps change nothing here: q2.ema ramp.k1 tensor.hold" ] || fail "keys of many steps: $(cat "$scratch/said")"
+accepts "$mxgold" linear "$x" "$w" --recipe recipe-tetrajet-ema -o "$out"
 # Quartet's two backward products have the same signs, drawn anew at each step; its forward rotation has none.
 signs() { grep -ao "q$1.spec\": *\"[^\"]*" "$out" | grep -o "had.signs=[0-9a-f]*"; }
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --step 1 -o "$out"
@@ -92,4 +96,4 @@ python3 "$scratch/tensors.py" "$out" db "$scratch/a.safetensors" db || fail "gra
 refuses "mxgold: linear: Q1: grad.tensor is the derivative of a tensor scale, and tensor.norm=none" "$mxgold" linear "$x" "$w" "$dy" --train grad.tensor=absmax -o "$out"
 refuses "mxgold: linear: grad.scale_qprime is a part of the scale's derivative, which grad.config=ste leaves out" "$mxgold" linear "$x" "$w" "$dy" --train grad.scale_qprime=dge -o "$out"
 refuses "mxgold: linear: Q1: grad.config is of scales that come from magnitudes, not of scale.rule=quest" "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --train grad.config=absmax -o "$out"
-refuses "mxgold: linear: grad.config=soft: expected one of ste|absmax|softmax|hybrid" "$mxgold" linear "$x" "$w" "$dy" --train grad.config=soft -o "$out"
+refuses "mxgold: linear: grad.config=soft: expected one of ste|absmax|softmax|hybrid; nearest: softmax, ste" "$mxgold" linear "$x" "$w" "$dy" --train grad.config=soft -o "$out"

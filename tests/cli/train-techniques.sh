@@ -32,8 +32,8 @@ same ema ema-resumed
 cmp -s "$scratch/ema/state.safetensors" "$scratch/ema-resumed/state.safetensors" || fail "q2.ema: a resumed run has another state"
 # Q-Ramping: what a rehearsal does is put back, moving averages, held scales and the loss' factor among it: where every period is 1, nothing changes.
 with_all="--set quant.train.q2.ema=.9 --set quant.train.tensor.hold=4 --set loss.scaling=dynamic --set loss.growth=4 --set train.accumulate=2"
-silent loss.scaling plain --set quant.recipe=recipe-tetrajet $with_all
-silent loss.scaling ramp-of-one --set quant.recipe=recipe-tetrajet-ramp $with_all --set quant.train.ramp.k2=0 --set quant.train.ramp.every=5
+silent "tensor.hold loss.scaling" plain --set quant.recipe=recipe-tetrajet $with_all
+silent "tensor.hold loss.scaling" ramp-of-one --set quant.recipe=recipe-tetrajet-ramp $with_all --set quant.train.ramp.k2=0 --set quant.train.ramp.every=5
 same plain ramp-of-one
 for i in plain ramp-of-one; do grep -o '"loss_scale": [0-9]*' "$scratch/$i/metrics.jsonl" >"$scratch/$i.scales"; done
 cmp -s "$scratch/plain.scales" "$scratch/ramp-of-one.scales" || fail "a rehearsal changes the loss' factor"
@@ -97,6 +97,13 @@ silent "block" quiet-override $short --set 'quant.set=["block=1x16"]' \
   --set 'quant.operands=["Q1:block=1x32", "Q2:block=1x32", "Q3:block=1x32", "Q4:block=1x32", "Q5:block=1x32", "Q6:block=1x32"]'
 silent "Q4:scale.zero" quiet-gemms $short --set 'quant.gemms=["fprop", "wgrad"]' --set 'quant.operands=["Q4:scale.zero=one", "Q5:scale.rule=even"]'
 run heard-set $short --set 'quant.set=["had.size=16 had.sign=fresh"]' --set 'quant.operands=["Q5:elem.round=sr"]'
+# Nor a whole quantisation, of which no product is left; nor techniques that have nothing to act on in any step.
+for off in 'quant.high=["*"]' 'quant.gemms=[]' 'quant.set=["elem=none"]'; do silent "quant" quiet-quant $short --set "$off"; done
+silent "tensor.hold" quiet-hold $short --set quant.train.tensor.hold=4
+silent "tensor.hold" quiet-given --set train.steps=1 --set quant.recipe=recipe-ue5m3-2609 --set quant.train.tensor.hold=4 --set quant.set=tensor.given=0.001
+silent "q2.ema" quiet-ema $short --set quant.train.q2.ema=.9 --set 'quant.gemms=["dgrad"]'
+silent "qaf.step" quiet-late $short --set qaf.when=step --set qaf.step=1
+silent "train.seed_init" quiet-init --set train.steps=1 --set train.seed_init=9 --init "$scratch/fp32/model.safetensors"
 # The trainer's: a clip above the norm, keys of another optimiser, schedule and switch, a factor that scales of any exponent lose nothing by.
 silent "optimizer.clip" quiet-clip --set train.steps=1 --set optimizer.clip=1000
 run heard-clip --set train.steps=1 --set optimizer.clip=0.001

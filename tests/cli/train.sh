@@ -119,6 +119,12 @@ refuses "mxgold: gradients: all 1 steps of the run are done, expected one that i
 # What a run wrote is its configuration, and its parameters begin another.
 accepts "$mxgold" train "$scratch/a/config.json" -o "$scratch/i"
 same a i digests.txt
+# It is refused where what it says of its quant is another thing.
+sed 's/"requant.source": "hp"/"requant.source": "reuse"/' "$scratch/a/config.json" >"$scratch/other.json"
+refuses "mxgold: $scratch/other.json: resolved.train.requant.source is not what quant comes to; expected the same, or a file without \"resolved\"" "$mxgold" train "$scratch/other.json" -o "$scratch/no"
+sed 's/"Q3": "elem=e2m1 /"Q3": "elem=e2m3 /' "$scratch/a/config.json" >"$scratch/other.json"
+refuses "mxgold: $scratch/other.json: resolved.specs.Q3 is not what quant comes to; expected the same, or a file without \"resolved\"" "$mxgold" train "$scratch/other.json" -o "$scratch/no"
+accepts "$mxgold" train "$scratch/other.json" -o "$scratch/other" --set quant.recipe=recipe-ocp --set train.steps=1
 (cd "$scratch" && "$mxgold" train llama.json -o deep --set train.steps=1 >/dev/null 2>&1 && "$mxgold" train deep/config.json -o again >/dev/null 2>&1) || fail "config.json of a run begun by a relative path"
 same deep again digests.txt
 run j --init "$scratch/a/model.safetensors" --gradients "$scratch/g.safetensors" --set train.steps=1
@@ -219,15 +225,25 @@ ends() { # WHAT RUN OPTION...: a run that ends with exit status 1 and these word
   [ $? = 1 ] && grep -q "$1" "$scratch/said" || fail "a run that diverges says: $(cat "$scratch/said")"
 }
 ends "step 10: the loss, [0-9.e+]*, is above 4 times the 5.54518 of a model that knows nothing for the 10th step in a row; the largest gradient is that of " explodes --set optimizer.lr=10
-[ "$(wc -l <"$scratch/explodes/metrics.jsonl")" = 10 ] || fail "a loss that explodes ends after $(wc -l <"$scratch/explodes/metrics.jsonl") steps"
+[ "$(wc -l <"$scratch/explodes/metrics.jsonl")" = 11 ] || fail "a loss that explodes ends after $(wc -l <"$scratch/explodes/metrics.jsonl") steps"
+python3 -c 'import json, sys; line = json.loads(open(sys.argv[1]).read().splitlines()[-1]); assert line["step"] == 10 and line["loss"] > 22 and line["diverged"].startswith("the loss, ")' "$scratch/explodes/metrics.jsonl" || fail "the line of the step that diverged"
+python3 -c 'import json, sys; line = json.loads(open(sys.argv[1]).read().splitlines()[-1]); assert line["loss"] is None and line["diverged"].startswith("the loss is not finite")' "$scratch/k/metrics.jsonl" || fail "the line of a loss that is not finite"
 accepts "$mxgold" train "$scratch/llama.json" -o "$scratch/explodes" --set optimizer.clip=0 --set optimizer.lr=10 --set train.steps=12 --resume --set train.divergence=0
 ends "a gradient is not finite; the first of the backward pass is that of lm_head.weight" overflows --set loss.scale=1e39
 run overflows-not --set optimizer.clip=0 --set loss.scaling=dynamic --set loss.init=1e39 --set train.steps=3
 no() { refuses "mxgold: $1" "$mxgold" train "$scratch/llama.json" -o "$scratch/x" "${@:2}"; }
 no "$scratch/llama.json: unknown key 'model.widht'; nearest: model.width" --set model.widht=3
-no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp|gaussian|digits|diffusion" --set model.kind=bert
+no "$scratch/llama.json: model.kind: expected one of llama|gpt2|byte_mlp|gaussian|digits|diffusion; nearest: llama" --set model.kind=lama
 no "$scratch/llama.json: model.heads is 3, expected a divisor of model.width, 32" --set model.heads=3
 no "$scratch/llama.json: train.steps: expected a whole number from 1 to 1000000000" --set train.steps=0
+no "$scratch/llama.json: quant.accum: fprop: model 's32': an integer sum takes no block scales, expected operands without scales" --set quant.recipe=recipe-ocp --set quant.accum=s32
+no "$scratch/llama.json: unknown section 'modl'; nearest: model" --set modl={}
+no "$scratch/llama.json: schedule.decay_steps is 8, expected more than schedule.warmup, 8, or 0" --set schedule.kind=cosine --set schedule.warmup=8 --set schedule.decay_steps=8
+no "$scratch/llama.json: optimizer.momentum is 1, expected a share below 1" --set optimizer.kind=sgd --set optimizer.momentum=1
+no "$scratch/llama.json: loss.scale is 1e-40, expected a factor above 2^-127" --set loss.scale=1e-40
+no "no memory for 4000000000 rows of 1000000 numbers" --set model.kind=gaussian --set data.rows=4000000000 --set data.features=1000000
+no "no memory for the model and its activations" --set model.width=65536 --set model.ffn=1048576
+no "$scratch/llama.json: quant.train: Q1: grad.config is of one scale a block, not of select=eden" --set quant.recipe=recipe-ocp --set quant.set="scale=e4m3 block=1x16 scale.rule=value select=eden" --set quant.train.grad.config=absmax
 no "$scratch/llama.json: quant.recipe: unknown recipe 'recipe-ocpp'; nearest: recipe-ocp" --set quant.recipe=recipe-ocpp
 no "$scratch/llama.json: quant.train: unknown training key 'requant'; nearest: requant.source" --set quant.train.requant=hp
 no "data.text: $scratch/none.txt: No such file or directory" --set data.text=none.txt
@@ -242,6 +258,10 @@ no "metrics.layers: no linear is named 'mlp'; the first is model.layers.0.self_a
 # Values as a shell gives them: a number that begins with its point, a whole object; what begins as JSON must be JSON.
 run told --set 'quant.train={"occ.alpha": .95, "occ.axis": "tensor"}' --set optimizer.beta2=.9 --set train.steps=1e0
 grep -q '"occ.alpha": "0.95"' "$scratch/told/config.json" && grep -q '"beta2": 0.9' "$scratch/told/config.json" || fail "quant.train as an object, or .9, is not taken"
+run nothing-told --set quant.train=null --set train.steps=1
+run null-told --set quant.train.occ.alpha=null --set train.steps=1
+same nothing-told ended-1 digests.txt
+same null-told ended-1 digests.txt
 no "--set quant.train: '{occ.alpha:.9}' begins as JSON and is none: string or '}' expected near 'occ'" --set 'quant.train={occ.alpha:.9}'
 no "$scratch/llama.json: model: expected an object of keys, such as model.kind" --set model=3
 no "$scratch/llama.json: quant: expected an object, or null for FP32" --set quant=recipe-ocp

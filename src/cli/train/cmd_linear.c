@@ -211,6 +211,29 @@ static int read_all(work *w, mx_error *err) {
   return CLI_FINE;
 }
 
+/* Names the keys of --train that one call of one layer has no use for. */
+static void warn_of_ignored(const mx_linear_text *text, const mx_linear_recipe *recipe) {
+  static const char *const of_many[] = {"high.", "q2.ema", "ramp", "tensor.hold"};
+  mx_linear_text untold = *text;
+  mx_linear_recipe without;
+  mx_mma_model unit;
+  mx_error ignored;
+  char names[512] = "";
+  untold.n_train = 0;
+  if (mx_linear_resolve(&without, &unit, &untold, &ignored)) return;
+  for (size_t i = 0; mx_train_key_at(i); i++) {
+    const char *name = mx_train_key_at(i)->name;
+    char is[64], was[64];
+    int many = 0;
+    for (size_t k = 0; k < sizeof of_many / sizeof *of_many; k++) many |= !strncmp(name, of_many[k], strlen(of_many[k]));
+    mx_train_key_text(is, sizeof is, recipe, i);
+    mx_train_key_text(was, sizeof was, &without, i);
+    const size_t at = strlen(names);
+    if (many && strcmp(is, was)) snprintf(names + at, sizeof names - at, " %s", name);
+  }
+  if (*names) fprintf(stderr, "mxgold: warning: training keys of a whole model or of many steps change nothing here:%s\n", names);
+}
+
 static int run(const cli_context *ctx, void *args) {
   const struct args *a = args;
   (void)ctx;
@@ -221,6 +244,7 @@ static int run(const cli_context *ctx, void *args) {
   const mx_linear_text text = {a->preset, a->recipe,     a->set.items, a->operands.items, a->train.items,
                                a->set.n,  a->operands.n, a->train.n,   a->gemms,          a->model};
   if (mx_linear_resolve(&w.recipe, &w.unit, &text, &err)) return cli_error("linear: %s", err.text);
+  warn_of_ignored(&text, &w.recipe);
   mx_writer_install_signal_cleanup();
   int rc = read_all(&w, &err);
   if (!rc) {

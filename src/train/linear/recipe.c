@@ -41,7 +41,9 @@ mx_status mx_linear_set(mx_linear_recipe *recipe, const char *key, const char *v
   char *at = (char *)recipe + row->offset;
   if (row->key.choices) {
     const int choice = mx_choice_find(row->key.choices, value);
-    if (choice < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s", key, value, row->key.choices);
+    char near[160];
+    if (choice < 0) mx_choice_nearest(near, sizeof near, row->key.choices, value);
+    if (choice < 0) return mx_fail(err, MX_ERR_KEY, "%s=%s: expected one of %s; nearest: %s", key, value, row->key.choices, near);
     memcpy(at, &choice, sizeof choice);
     return MX_OK;
   }

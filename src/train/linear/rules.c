@@ -22,7 +22,8 @@ static mx_status check_operand(const mx_linear_recipe *r, int q, mx_error *err) 
   if (r->grad_config != MX_GRAD_STE && s->scale_rule == MX_SCALE_RULE_QUEST)
     return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config is of scales that come from magnitudes, not of scale.rule=quest", q + 1);
   if (r->grad_config != MX_GRAD_STE && s->select != MX_SELECT_ABSMAX)
-    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config is of one scale a block, not of select=foursix", q + 1);
+    return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config is of one scale a block, not of select=%s", q + 1,
+                   s->select == MX_SELECT_EDEN ? "eden" : "foursix");
   if (r->grad_config == MX_GRAD_SOFTMAX && (s->input_dtype != MX_INPUT_DTYPE_FLOAT32 || s->flush))
     return mx_fail(err, MX_ERR_CONFLICT, "Q%d: grad.config=softmax makes scales of binary32 values, without input.dtype and flush", q + 1);
   if (r->grad_config == MX_GRAD_SOFTMAX && s->sr_source == MX_SR_SOURCE_AMD_LFSR)

@@ -53,6 +53,7 @@ mx_status mxi_model_new(mxi_model **out, const mxi_model_config *config, size_t 
   m->late_recipe = mxi_model_plain();
   m->exec = exec ? *exec : (mx_exec){0};
   m->exec.workspace = mx_workspace_new();
+  m->most = mxi_memory_of_machine();
   mx_status status = kinds[config->kind](m);
   for (size_t i = 0; i < m->n_linears; i++) m->linears[i].recipe = recipe ? recipe : mxi_model_plain();
   if (!status && (m->no_memory || !m->exec.workspace)) status = MX_ERR_NOMEM;

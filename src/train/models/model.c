@@ -15,15 +15,16 @@ void *mxi_model_take(mxi_model *m, size_t n, size_t size) {
   size_t bytes;
   void **more = realloc(m->rooms, (m->n_rooms + 1) * sizeof *more);
   if (more) m->rooms = more;
-  if (!more || __builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - 2 * LINE) {
+  if (!more || __builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - 2 * LINE || (m->most && bytes > m->most - m->taken)) {
     m->no_memory = 1;
     return NULL;
   }
-  void *room = aligned_alloc(LINE, (bytes + LINE) / LINE * LINE);
-  if (!room) m->no_memory = 1;
-  if (room) memset(room, 0, (bytes + LINE) / LINE * LINE);
+  m->taken += bytes;
+  /* Zeros that nobody has written take no memory yet: a model that is too large is refused before it has filled what there is. */
+  char *room = calloc(bytes + 2 * LINE, 1);
   m->rooms[m->n_rooms++] = room;
-  return room;
+  if (!room) m->no_memory = 1;
+  return room ? room + (LINE - (uintptr_t)room % LINE) % LINE : NULL;
 }
 
 float *mxi_model_floats(mxi_model *m, size_t n) { return mxi_model_take(m, n, sizeof(float)); }

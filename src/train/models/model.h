@@ -86,10 +86,10 @@ struct mxi_model {
   size_t hits; /* rows of an evaluation whose largest output is the label's */
   mx_error *err;
   /* Memory. */
-  void **rooms; /* what mxi_model_take() gave */
-  size_t n_rooms;
-  int no_memory;
-  void *work; /* of linears, products and attention */
+  void **rooms;                /* what mxi_model_take() gave */
+  size_t n_rooms, taken, most; /* bytes that were taken, and that there are; most 0: not looked at */
+  int no_memory;               /* something was not there, or more than there is was asked for */
+  void *work;                  /* of linears, products and attention */
   size_t work_bytes;
   void *own; /* the kind's activations */
   mxi_pass *forward, *backward;
@@ -131,6 +131,8 @@ void mxi_model_show(const mxi_model *m, mxi_shown what, const float *x, size_t n
 /** The recipe of a linear that is not quantised, and a linear's call under a recipe. */
 const mx_linear_recipe *mxi_model_plain(void);
 mx_linear mxi_model_call(const mxi_model *m, size_t index, const mx_linear_recipe *recipe);
+/** The bytes of memory that this process may have at most: of the machine, or of its control group. */
+size_t mxi_memory_of_machine(void);
 void *mxi_model_take(mxi_model *m, size_t n, size_t size);
 float *mxi_model_floats(mxi_model *m, size_t n);
 /** How many of a call's N targets count: all, except in the last batch of an evaluation. */

@@ -13,6 +13,7 @@
 #include "mxgold/file.h"
 #include "mxgold/nearest.h"
 #include "train/run/assign.h"
+#include "train/run/resolved.h"
 
 typedef enum key_kind { CHOICE, COUNT, REAL, SWITCH, TEXT } key_kind;
 
@@ -79,11 +80,12 @@ static mx_status wrong(const char *path, const key_row *k, const char *expected,
 }
 
 static mx_status read_key(mxi_config *c, const key_row *k, const json_t *v, const char *path, mx_error *err) {
-  char *at = (char *)c + k->offset, expected[160];
+  char *at = (char *)c + k->offset, expected[320], near[160];
   switch (k->kind) {
   case CHOICE: {
     const int choice = json_is_string(v) ? mx_choice_find(k->key.choices, json_string_value(v)) : -1;
-    snprintf(expected, sizeof expected, "one of %s", k->key.choices);
+    if (choice < 0 && json_is_string(v)) mx_choice_nearest(near, sizeof near, k->key.choices, json_string_value(v));
+    snprintf(expected, sizeof expected, "one of %s%s%s", k->key.choices, json_is_string(v) ? "; nearest: " : "", json_is_string(v) ? near : "");
     if (choice < 0) return wrong(path, k, expected, err);
     memcpy(at, &choice, sizeof choice);
     return MX_OK;
@@ -193,9 +195,11 @@ static mx_status strings(items *out, const json_t *list, const char *path, const
 static mx_status pairs(items *out, json_t *object, const char *path, mx_error *err) {
   const char *name;
   json_t *v;
-  if (object && !json_is_object(object)) return mx_fail(err, MX_ERR_ARG, "%s: quant.train: expected an object of training keys", path);
+  if (!object || json_is_null(object)) return MX_OK;
+  if (!json_is_object(object)) return mx_fail(err, MX_ERR_ARG, "%s: quant.train: expected an object of training keys", path);
   json_object_foreach(object, name, v) {
     char text[256];
+    if (json_is_null(v)) continue; /* its default, as everywhere */
     if (json_is_string(v))
       snprintf(text, sizeof text, "%s=%s", name, json_string_value(v));
     else if (json_is_boolean(v))
@@ -370,12 +374,27 @@ static mx_status read_quant(mxi_config *c, const json_t *quant, const char *path
 
 /* ---- the whole ---- */
 
-static mx_status not_a_section(const char *path, const char *name, mx_error *err) {
-  const size_t n = strlen(name);
+/* The first key of a section; NULL if there is no such section. */
+static const char *first_key(const char *section) {
+  const size_t n = strlen(section);
   for (size_t i = 0; i < N_KEYS; i++)
-    if (!strncmp(keys[i].key.name, name, n) && keys[i].key.name[n] == '.')
-      return mx_fail(err, MX_ERR_ARG, "%s: %s: expected an object of keys, such as %s", path, name, keys[i].key.name);
-  return unknown(path, name, err);
+    if (!strncmp(keys[i].key.name, section, n) && keys[i].key.name[n] == '.') return keys[i].key.name;
+  return NULL;
+}
+
+/* Refuses what is not an object, and an object whose name is no section's, be it empty. */
+static mx_status check_section(const char *path, const char *name, const json_t *inner, mx_error *err) {
+  const char *first = first_key(name);
+  char near[160], sections[256] = "quant";
+  if (first && json_is_object(inner)) return MX_OK;
+  if (first) return mx_fail(err, MX_ERR_ARG, "%s: %s: expected an object of keys, such as %s", path, name, first);
+  for (size_t i = 0; i < N_KEYS; i++) {
+    const size_t n = strcspn(keys[i].key.name, "."), at = strlen(sections);
+    if (i && !strncmp(keys[i].key.name, keys[i - 1].key.name, n + 1)) continue; /* keys of a section stand together */
+    snprintf(sections + at, sizeof sections - at, "|%.*s", (int)n, keys[i].key.name);
+  }
+  mx_choice_nearest(near, sizeof near, sections, name);
+  return mx_fail(err, MX_ERR_KEY, "%s: unknown section '%s'; nearest: %s", path, name, near);
 }
 
 static mx_status check_names(const json_t *root, const char *path, mx_error *err) {
@@ -383,7 +402,8 @@ static mx_status check_names(const json_t *root, const char *path, mx_error *err
   json_t *inner, *v;
   json_object_foreach((json_t *)root, section, inner) {
     if (!strcmp(section, "quant")) continue;
-    if (!json_is_object(inner)) return not_a_section(path, section, err);
+    const mx_status status = check_section(path, section, inner, err);
+    if (status) return status;
     json_object_foreach(inner, name, v) {
       char whole[128];
       snprintf(whole, sizeof whole, "%s.%s", section, name);
@@ -418,8 +438,10 @@ static mx_status check_bounds(const mxi_config *c, const char *path, mx_error *e
                 {"optimizer.theta", c->optim.theta, -1, 1, 1, "a decay below 1"},
                 {"optimizer.gamma1", c->optim.gamma1, -1, 1, 1, "a decay below 1"},
                 {"optimizer.gamma2", c->optim.gamma2, -1, 1, 1, "a decay below 1"},
-                {"loss.scale", c->loss.scale, 0, DBL_MAX, 0, "a factor above 0"},
-                {"loss.init", c->loss.init, 0, DBL_MAX, 0, "a factor above 0"},
+                {"optimizer.momentum", c->optim.momentum, -1, 1, 1, "a share below 1"},
+                /* The inverse must be a binary32, or gradients of 0 become NaN. */
+                {"loss.scale", c->loss.scale, 0x1p-127, DBL_MAX, 0, "a factor above 2^-127"},
+                {"loss.init", c->loss.init, 0x1p-127, DBL_MAX, 0, "a factor above 2^-127"},
                 {"loss.backoff", c->loss.backoff, 0, 1, 1, "a factor above 0 and below 1"}};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     if (!(bounds[i].is > bounds[i].above && bounds[i].is <= bounds[i].most && !(bounds[i].below && bounds[i].is >= bounds[i].most)))
@@ -451,6 +473,9 @@ static mx_status settle(mxi_config *c, const char *path, mx_error *err) {
     return mx_fail(err, MX_ERR_ARG, "%s: data.file: expected the path of a .safetensors file of images and labels", path);
   const mx_status bounds = check_bounds(c, path, err);
   if (bounds) return bounds;
+  if (c->schedule.kind == MXI_COSINE && c->schedule.decay_steps && c->schedule.decay_steps <= c->schedule.warmup)
+    return mx_fail(err, MX_ERR_CONFLICT, "%s: schedule.decay_steps is %zu, expected more than schedule.warmup, %zu, or 0", path,
+                   c->schedule.decay_steps, c->schedule.warmup);
   if (c->qaf.when != MXI_QAF_NEVER && !c->quantised)
     return mx_fail(err, MX_ERR_CONFLICT, "%s: qaf.when: without quant there is nothing to switch", path);
   if (c->qaf.when == MXI_QAF_THRESHOLD && !c->threshold.every)
@@ -537,8 +562,14 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
   if (!root && why.line <= 0) return mx_fail(err, MX_ERR_IO, "%s: %s", path, errno ? strerror(errno) : why.text);
   if (!root) return mx_fail(err, MX_ERR_FORMAT, "%s: line %d, column %d: %s", path, why.line, why.column, why.text);
   mx_status status = json_is_object(root) ? MX_OK : mx_fail(err, MX_ERR_FORMAT, "%s: expected a JSON object", path);
-  json_object_del(root, "resolved"); /* of a config.json that a run wrote */
-  for (size_t i = 0; i < n_set && !status; i++) status = mxi_assign(root, set[i], err);
+  json_t *stated = json_incref(json_object_get(root, "resolved")); /* of a config.json that a run wrote */
+  json_object_del(root, "resolved");
+  for (size_t i = 0; i < n_set && !status; i++) {
+    status = mxi_assign(root, set[i], err);
+    if (strncmp(set[i], "quant", 5)) continue;
+    json_decref(stated); /* it was made of another "quant" */
+    stated = NULL;
+  }
   if (!status) status = check_names(root, path, err);
   for (size_t i = 0; i < N_KEYS && !status; i++) {
     const json_t *v = value_of(root, keys[i].key.name);
@@ -550,6 +581,8 @@ mx_status mxi_config_read(mxi_config *c, const char *path, const char *const *se
   if (!status) status = beside(&c->data.text, path, err);
   if (!status) status = beside(&c->data.file, path, err);
   if (!status) status = resolve(c, root, err);
+  if (!status && stated) status = mxi_resolved_check(c, stated, path, err);
+  json_decref(stated);
   json_decref(root);
   if (status) mxi_config_free(c);
   return status;

@@ -15,6 +15,26 @@ static mx_status without(mx_linear_recipe *out, const mx_linear_recipe *recipe, 
   return status ? status : mx_linear_check(out, &err);
 }
 
+static int is_raw(const mx_spec *s) { return s->elem == MX_ELEM_NONE && s->input_dtype == MX_INPUT_DTYPE_FLOAT32; }
+
+static int is_quantised(const mx_linear_recipe *r, int p) { return !r->off[p] && !(is_raw(&r->q[2 * p]) && is_raw(&r->q[2 * p + 1])); }
+
+int mxi_effects_acts(const mxi_model *m) {
+  for (size_t i = 0; i < m->n_linears; i++)
+    for (int p = 0; p < MX_PRODUCTS; p++)
+      if (is_quantised(m->linears[i].recipe, p)) return 1;
+  return 0;
+}
+
+/* Of a key that acts in later steps alone: has it nothing to act on in any step? */
+static int never_acts(const mx_linear_recipe *r, const char *name) {
+  if (!strcmp(name, "q2.ema")) return !is_quantised(r, MX_FPROP);
+  if (strcmp(name, "tensor.hold") != 0) return 0;
+  for (int q = 0; q < MX_OPERANDS; q++)
+    if (is_quantised(r, q / 2) && r->q[q].tensor_norm != MX_TENSOR_NORM_NONE && !r->q[q].tensor_given) return 0;
+  return 1;
+}
+
 static int any_high(const mxi_model *m) {
   int any = 0;
   for (size_t i = 0; i < m->n_linears; i++) any |= m->linears[i].high;
@@ -34,7 +54,8 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) 
     mx_train_key_text(fallback, sizeof fallback, &plain, i);
     /* Leaves out keys that take effect only later, and keys whose default this recipe could not have. */
     const int of_ramp = !strncmp(name, "ramp", 4), ramps = c->recipe.ramp == MX_RAMP_ON;
-    const int later = !strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || (of_ramp && ramps);
+    const int never = never_acts(&c->recipe, name),
+              later = !never && (!strcmp(name, "q2.ema") || !strcmp(name, "tensor.hold") || (of_ramp && ramps));
     /* Of blocks in high precision a linear that is quantised knows nothing; and what sr.policy did is in the recipe's specs (config.c has a recipe
      * without it). */
     const int elsewhere = !strcmp(name, "sr.policy") || !strcmp(name, "high.first") || !strcmp(name, "high.last");
@@ -42,7 +63,7 @@ void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c) 
     if (!strcmp(is, fallback) || later || elsewhere || (of_high && any_high(m)) || without(&k->without, &c->recipe, i)) continue;
     snprintf(k->name, sizeof k->name, "%s", name);
     k->silent = 1;
-    k->sure = of_ramp || of_high; /* no linear reads it */
+    k->sure = of_ramp || of_high || never; /* no linear reads it */
     e->n++;
   }
   for (size_t i = 0; e->keys && i < c->n_variants; i++) {

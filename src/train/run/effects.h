@@ -22,8 +22,10 @@ typedef struct mxi_effects {
   size_t n;
 } mxi_effects;
 
-/** Lists the keys that are on in a configuration, except q2.ema and tensor.hold, which take effect only later, and ramp.*, which belongs to no
- *  linear. Without memory the list is empty. */
+/** Is any product of any linear quantised? */
+int mxi_effects_acts(const mxi_model *m);
+/** Lists the keys that are on in a configuration, except those that take effect only later: q2.ema and tensor.hold where they have something to act
+ *  on, and ramp.*, which belongs to no linear. Without memory the list is empty. */
 void mxi_effects_begin(mxi_effects *e, const mxi_model *m, const mxi_config *c);
 /** Compares a layer's output and gradients with those under each key set back. Without memory this layer is skipped. */
 void mxi_effects_linear(mxi_effects *e, size_t index, const float *dy, const float *x);

@@ -64,7 +64,7 @@ size_t mxi_config_idle(char *out, size_t size, const mxi_config *c) {
                {"loss.init", c->loss.dynamic},
                {"loss.growth", c->loss.dynamic},
                {"loss.backoff", c->loss.dynamic},
-               {"qaf.step", c->qaf.when == MXI_QAF_STEP},
+               {"qaf.step", c->qaf.when == MXI_QAF_STEP && c->qaf.step < c->train.steps},
                {"qaf.patience", c->qaf.when == MXI_QAF_THRESHOLD},
                {"qaf.forward", late},
                {"qaf.dtype", late},

@@ -57,7 +57,7 @@ mx_status mxi_points_make(mxi_table *t, const mxi_config *c, const mx_exec *exec
   const mx_data even = {.kind = MX_DATA_UNIFORM}, normal = {.kind = MX_DATA_GAUSSIAN};
   t->features = t->values = TWO;
   t->inputs = TWO + 2 * WAVES;
-  if (n > UINT32_MAX) return mx_fail(err, MX_ERR_NOMEM, "no memory for %zu points", n);
+  if (n > UINT32_MAX || n > mxi_memory_of_machine() / (8 * sizeof(float))) return mx_fail(err, MX_ERR_NOMEM, "no memory for %zu points", n);
   float *room = malloc(5 * n * sizeof *room);
   t->x = malloc(TWO * n * sizeof *t->x);
   t->time = malloc(steps * 2 * WAVES * sizeof *t->time);

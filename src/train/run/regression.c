@@ -10,7 +10,7 @@ mx_status mxi_regression_make(mxi_table *t, const mxi_config *c, const mx_exec *
   const mx_data normal = {.kind = MX_DATA_GAUSSIAN};
   size_t values;
   t->values = 1;
-  if (n > UINT32_MAX || __builtin_mul_overflow(n, I, &values) || values > SIZE_MAX / 8)
+  if (n > UINT32_MAX || __builtin_mul_overflow(n, I, &values) || values > mxi_memory_of_machine() / sizeof(float))
     return mx_fail(err, MX_ERR_NOMEM, "no memory for %zu rows of %zu numbers", n, I);
   float *w = malloc(I * sizeof *w);
   t->x = malloc(values * sizeof *t->x);

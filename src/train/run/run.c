@@ -410,10 +410,14 @@ static mx_status find_silent(run *r, double norm, mx_error *err) {
   mxi_model *m = r->model;
   char names[1024];
   *r->silent = 0;
-  if (c->quantised && mxi_effects_names(names, sizeof names, &r->effects)) add_silent(r, names);
+  if (c->quantised && !mxi_effects_acts(m))
+    add_silent(r, "quant");
+  else if (c->quantised && mxi_effects_names(names, sizeof names, &r->effects))
+    add_silent(r, names);
   mxi_effects_end(&r->effects);
   if (c->optim.clip > 0 && !((float)(c->optim.clip / (norm + 1e-6)) < 1)) add_silent(r, "optimizer.clip");
   if (mxi_config_idle(names, sizeof names, c)) add_silent(r, names);
+  if (r->how->init && !mxi_config_is_default(c, "train.seed_init")) add_silent(r, "train.seed_init");
   if (r->optim.loss.scale == 1 && !r->sum && !c->model.smooth) return MX_OK;
   const size_t of_holds = m->holds ? m->n_linears * sizeof *m->holds : 0;
   float *own = malloc(m->n_values * sizeof *own + 1);
@@ -481,6 +485,16 @@ static int has_diverged(run *r, double loss, double norm) {
   return r->result->end == MX_TRAIN_DIVERGED;
 }
 
+/* The line of the step that ends the run; a resume does that step again, and cuts it off. */
+static void write_diverged(run *r, double loss, double norm) {
+  FILE *to = r->metrics.to;
+  fprintf(to, "{\"step\": %" PRIu64, r->step);
+  mxi_json_number(to, ", ", "loss", loss);
+  mxi_json_number(to, ", ", "lr", rate(r));
+  mxi_json_number(to, ", ", "grad_norm", norm);
+  fprintf(to, ", \"diverged\": \"%s\"}\n", r->result->why); /* names of parameters and numbers: nothing to escape */
+}
+
 static mx_status one_step(run *r, mx_error *err) {
   const mxi_config *c = &r->config;
   mxi_model *m = r->model;
@@ -496,12 +510,16 @@ static mx_status one_step(run *r, mx_error *err) {
   mx_status status = gradients(r, &loss, err);
   if (!status && r->threshold.status) status = mx_fail(err, r->threshold.status, "threshold: %s", r->threshold.err.text);
   r->result->loss = loss;
+  if (!status && r->result->end == MX_TRAIN_DIVERGED) write_diverged(r, loss, NAN);
   if (status || r->result->end == MX_TRAIN_DIVERGED) return status;
   const int last = r->step + 1 == c->train.steps;
   if (last && r->how->gradients && (status = mxi_write_parameters(r->how->gradients, m, 1, err))) return status;
   if ((status = mxi_gradient_norm(&norm, m))) return mx_fail(err, status, "norm of the gradients: %s", mx_status_text(status));
   mxi_digests_gradients(&r->digests, m);
-  if (has_diverged(r, loss, norm)) return MX_OK;
+  if (has_diverged(r, loss, norm)) {
+    write_diverged(r, loss, norm);
+    return MX_OK;
+  }
   if (r->step == 0 && (status = find_silent(r, norm, err))) return status;
   const double lr = rate(r);
   const int skip = update(r, lr, norm);
