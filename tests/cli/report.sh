@@ -7,7 +7,7 @@ J
 cat >"$scratch/sweep.json" <<'J'
 {"config": "base.json", "seeds": 4,
  "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}}, {"name": "chmiel", "set": {"quant.recipe": "recipe-chmiel"}},
-          {"name": "wild", "set": {"quant.recipe": "recipe-ocp", "optimizer.kind": "sgd", "optimizer.momentum": 1e30}}]}
+          {"name": "wild", "set": {"quant.recipe": "recipe-ocp", "optimizer.kind": "sgd", "optimizer.weight_decay": 1e30}}]}
 J
 accepts "$mxgold" sweep "$scratch/sweep.json" -o "$scratch/s"
 "$mxgold" report "$scratch/s" --json >"$scratch/report.json" || fail "report: exit $?"

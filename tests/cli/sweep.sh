@@ -8,7 +8,7 @@ cat >"$scratch/sweep.json" <<'J'
 {"config": "base.json", "set": {"train.steps": 25},
  "arms": [{"name": "ocp", "set": {"quant.recipe": "recipe-ocp"}},
           {"name": "same", "set": {"quant.preset": "ocp-mxfp4"}},
-          {"name": "wild", "set": {"quant.recipe": "recipe-ocp", "optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.momentum": 1e30}},
+          {"name": "wild", "set": {"quant.recipe": "recipe-ocp", "optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.weight_decay": 1e30}},
           {"name": "wrong", "set": {"quant.recipe": "recipe-ocp", "train.batch": 100000}}],
  "grid": {"optimizer.lr": [0.01, 0.1]}, "seeds": [3, 5, 8]}
 J
@@ -71,7 +71,7 @@ grep -q "runs left: the same command goes on" "$scratch/why" || fail "--budget s
 sweep f && same f "stopped by a budget"
 # Successive halving: nine arms, of which five, three, two and one are left; the worst go; what is left has its bits of a whole run.
 cat >"$scratch/halving.json" <<'J'
-{"config": "base.json", "set": {"quant.recipe": "recipe-ocp", "train.steps": 200}, "grid": {"rate": [{"name": "wild", "set": {"optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.momentum": 1e30}},
+{"config": "base.json", "set": {"quant.recipe": "recipe-ocp", "train.steps": 200}, "grid": {"rate": [{"name": "wild", "set": {"optimizer.eps": 0, "optimizer.kind": "sgd", "optimizer.weight_decay": 1e30}},
   {"name": "1e-5", "set": {"optimizer.lr": 1e-5}}, {"name": "1e-4", "set": {"optimizer.lr": 1e-4}}, {"name": "3e-4", "set": {"optimizer.lr": 3e-4}},
   {"name": "1e-3", "set": {"optimizer.lr": 1e-3}}, {"name": "3e-3", "set": {"optimizer.lr": 3e-3}}, {"name": "1e-2", "set": {"optimizer.lr": 1e-2}},
   {"name": "3e-2", "set": {"optimizer.lr": 3e-2}}, {"name": "1e-1", "set": {"optimizer.lr": 1e-1}}]}, "seeds": 2}
