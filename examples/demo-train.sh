@@ -38,11 +38,12 @@ with open(f"{out}/curves.dat", "w") as f:
             mean[n] += .1 * (lines[n][i]["loss"] - mean[n])  # smoothed over about ten steps
         print(step, *(f"{mean[n]:.5f}" for n in names), file=f)
 end = {n: lines[n][-1]["val_loss"] for n in names}
+behind = {n: f"{end[n] - end['fp32']:+.3f}" for n in names}
 print("\nWhat it means:")
 print(f"  FP32 ends at a validation loss of {end['fp32']:.3f} nats a byte; guessing evenly would be 5.545.")
-for n, what in (("ocp", "MXFP4 as OCP has it"), ("nvfp4", "NVFP4 with stochastic rounding of gradients"), ("tetrajet", "TetraJet (stochastic rounding backward)")):
-    print(f"  {what}, in all three products, ends {end[n] - end['fp32']:+.3f} from it.")
-print("  One seed is an anecdote: runs of FP32 with other seeds differ too, so compare such differences with that spread before you believe them.")
+print(f"  With all three products quantised MXFP4 as OCP has it ends {behind['ocp']} from that;")
+print(f"  NVFP4 with stochastic rounding of gradients {behind['nvfp4']}, TetraJet (stochastic rounding backward) {behind['tetrajet']}.")
+print("  One seed is an anecdote: compare such differences with those of FP32 runs of several seeds before you believe them.")
 P
 if command -v gnuplot >/dev/null; then
   gnuplot -e "set terminal svg size 800,420 font 'DejaVu Sans,13' background 'white'; set output '$out/curves.svg'; set key top right; set grid lc rgb '#dddddd'; set border 3; set tics nomirror; set xrange [100:*]; set xlabel 'step'; set ylabel 'loss, nats a byte'; \
