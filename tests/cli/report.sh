@@ -80,7 +80,7 @@ refuses "mxgold: --weight hadamar=1: unknown technique 'hadamar'; nearest: hadam
 refuses "mxgold: --weight sr: expected TECHNIQUE=W, such as sr=0.5" "$mxgold" report "$scratch/s" --weight sr
 refuses "mxgold: --weight sr=-1: a weight of -1 for sr: expected 0 or more" "$mxgold" report "$scratch/s" --weight sr=-1
 # One seed gives differences without intervals, which the verdict says.
-cp -r "$scratch/s" "$scratch/one"
+rm -rf "$scratch/one" && cp -r "$scratch/s" "$scratch/one"
 grep '"seed": *1[,}]' "$scratch/s/results.jsonl" >"$scratch/one/results.jsonl"
 accepts "$mxgold" report "$scratch/one" --json
 python3 - "$scratch/stdout" <<'P' || fail "the verdict on one seed"
