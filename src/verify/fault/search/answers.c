@@ -173,3 +173,10 @@ uint64_t mxi_larger_outside(const mx_sample *s, const blame *b) {
     }
   return larger;
 }
+
+size_t mxi_largest_sample(const mx_sample *samples, size_t n) {
+  size_t largest = 0;
+  for (size_t i = 1; i < n; i++)
+    if (samples[i].rows * samples[i].cols > samples[largest].rows * samples[largest].cols) largest = i;
+  return largest;
+}

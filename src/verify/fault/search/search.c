@@ -635,12 +635,6 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
       search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
     }
 }
-static size_t largest_of(const mx_sample *samples, size_t n) {
-  size_t largest = 0;
-  for (size_t i = 1; i < n; i++)
-    if (samples[i].rows * samples[i].cols > samples[largest].rows * samples[largest].cols) largest = i;
-  return largest;
-}
 
 /* Two faults, of which keys say one. */
 static void search_keyed(hunt *h, const keyed_spec *keyed, size_t n) {
@@ -659,7 +653,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   effort e = {.left = ALL_WORK, .until = until};
   hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
   if (!n || !samples[0].codes) return;
-  h.largest = largest_of(samples, n);
+  h.largest = mxi_largest_sample(samples, n);
   base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
   const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, over, &e) : 0;
   size_t chosen[MOST_BASES];
@@ -692,7 +686,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
 void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until) {
   blame best = {.n = 0};
   effort e = {.left = RIVAL_WORK, .until = until};
-  hunt h = {.samples = samples, .n = n, .best = &best, .e = &e, .largest = largest_of(samples, n)};
+  hunt h = {.samples = samples, .n = n, .best = &best, .e = &e, .largest = mxi_largest_sample(samples, n)};
   *out = (blame){.n = 0};
   base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
   const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, preset, &e) : 0;
