@@ -76,8 +76,8 @@ class OutOfTimeError(ProgramError):
 
 
 def _nearest(text: str) -> tuple[str, ...]:
-    found = re.search(r"(?:nearest: |expected one of )(.*)$", text)
-    return tuple(name for name in re.split(r"[, ]+", found[1]) if name) if found else ()
+    found = re.search(r"nearest: (.*)$", text) or re.search(r"expected one of (.*)$", text)
+    return tuple(name for name in re.split(r"[,| ]+", found[1]) if name) if found else ()
 
 
 def _index(text: str) -> tuple[int, ...] | None:
