@@ -43,8 +43,14 @@ void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
   const mx_spec *own = plan->spec;
   const num seen = plan->seen;
   for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
+    const num target = num_abs(ref_argument(&r->faults[k]));
+    if (r->faults[k].stage != REF_TENSOR_SCALE || !IS(&r->faults[k], "target") || target.kind != NUM_FINITE) continue;
+    plan->target = target;
+    ref_plan_tensor(plan, seen, stored);
+  }
+  for (size_t k = 0; k < r->n_faults && own->tensor_norm != MX_TENSOR_NORM_NONE && !own->tensor_given; k++) {
     const ref_fault *f = &r->faults[k];
-    if (f->stage != REF_TENSOR_SCALE || is_of_groups(f)) continue;
+    if (f->stage != REF_TENSOR_SCALE || is_of_groups(f) || IS(f, "target")) continue;
     if (IS(f, "divisor")) {
       multiply_by_divisor(plan, stored);
       continue;

@@ -42,6 +42,7 @@ static const struct {
              {REF_TENSOR, NOTHING, "bfloat16"},
              {REF_TENSOR, NOTHING, "as given"},
              {REF_TENSOR, NUMBER, "value"},
+             {REF_TENSOR_SCALE, NUMBER, "target"},
              {REF_TENSOR_SCALE, NUMBER, "value"},
              {REF_TENSOR_SCALE, NUMBER, "times"},
              {REF_TENSOR_SCALE, COUNT, "rows"},

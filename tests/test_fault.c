@@ -243,6 +243,7 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp8-e5m2", NULL, {"all: element rounding <- float16 then cut"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- last of rows 1"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- bfloat16"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- target 1536", "all: scale rounding <- better of 6 and 4 in units"}},
                  {"nvfp4-plain", NULL, {"all: rotation <- hadamard 16", "all: tensor amax <- as given"}},
                  {"nvfp4-plain", NULL, {"all: block amax <- no abs", "all: scale rounding <- toward zero"}},
                  {"ocp-mxfp4", "scale.rule=value scale.round=rna scale.max=pow2", {"all: code <- reverse 8"}},

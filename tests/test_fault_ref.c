@@ -325,6 +325,7 @@ static const struct {
      {"all: input <- times 2", "all: tensor amax <- as given"},
      {0x7E, 0x7E},
      {0xC7, 0xC7}}, /* T = 6 / 2688: scales of 896 and 448 become 448; 12 and -2 over 1, 6 and -2 over 1 */
+    {"nvfp4-plain", {"all: tensor scale <- target 6"}, {0x38, 0x30}, {0xA7, 0xC7}},     /* T = 1 */
     {"nvfp4-plain", {"all: tensor scale <- power of two"}, {0x7E, 0x78}, {0xA7, 0xC7}}, /* T = 2^-9: 512 saturates, 256 */
     {"nvfp4-plain", {"all: tensor scale <- running 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},    /* row 0 has the largest number */
     {"nvfp4-plain", {"rows=1: tensor scale <- running before 1"}, {0x7E, 0x76}, {0xA7, 0xC7}},

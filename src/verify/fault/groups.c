@@ -26,7 +26,8 @@ static int rounded_scale(float *out, float t, int op) {
 
 int mxi_fault_stores_tensor(int op) {
   float unused;
-  return op == MX_FAULT_TENSOR_SCALE_DIVISOR || op == MX_FAULT_TENSOR_SCALE_LAST || rounded_scale(&unused, 1, op);
+  return op == MX_FAULT_TENSOR_SCALE_DIVISOR || op == MX_FAULT_TENSOR_SCALE_LAST || op == MX_FAULT_TENSOR_SCALE_TARGET ||
+         rounded_scale(&unused, 1, op);
 }
 
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
@@ -49,15 +50,31 @@ void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
   out->tensor_scale = stored ? given : p->tensor_scale;
 }
 
+/* What the tensor's maximum maps to: that of the spec, or of the last fault that says another. */
+static void set_target(mx_plan *plan, const fault_run *r) {
+  plan->target = r->target;
+  plan->norm = r->norm;
+  for (size_t i = 0; i < r->n_faults && plan->has_tensor_scale && !r->spec.tensor_given; i++) {
+    const float c = fabsf((float)r->faults[i].number);
+    if (r->faults[i].op != MX_FAULT_TENSOR_SCALE_TARGET || c == 0 || isinf(c)) continue;
+    if (plan->norm == plan->target) plan->norm = (double)c;
+    if (r->spec.tensor_norm == MX_TENSOR_NORM_SEED004) plan->norm = (double)c / 2;
+    plan->target = (double)c;
+  }
+  if (plan->uses_chain) plan->vars[MX_VAR_K] = (float)plan->target;
+}
+
 /* The tensor's numbers from its maximum. With a fault of the tensor scale all but the stored one are those of another tensor scale. */
 void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax) {
-  plan->norm = r->norm;
+  set_target(plan, r);
   plan->chain = r->chain;
+  const double norm = plan->norm;
   mxi_plan_set_amax(plan, amax);
   for (size_t i = 0; i < r->n_faults && plan->has_tensor_scale && !r->spec.tensor_given; i++)
-    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && !mxi_fault_is_grouping(r->faults[i].op)) {
+    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && !mxi_fault_is_grouping(r->faults[i].op) &&
+        r->faults[i].op != MX_FAULT_TENSOR_SCALE_TARGET) {
       mx_plan stored = *plan;
-      stored.norm = r->norm;
+      stored.norm = norm;
       mxi_fault_give_tensor(plan, &stored, &r->faults[i]);
     }
 }

@@ -115,6 +115,7 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
   if (!status) status = mxi_plan_init(&r->plan, &run, rows, cols, err);
   r->spec = run;
   r->norm = r->plan.norm;
+  r->target = r->plan.target;
   r->chain = r->plan.chain;
   r->plain = plain;
   if (!status) mxi_fault_set_tensor(&r->plan, r, r->amax);

@@ -24,7 +24,7 @@ typedef struct fault_run {
   mx_plan *groups;       /* of each `group` rows, where a fault takes them for tensors of their own; NULL: it does nowhere */
   size_t group;
   const mx_region *of_groups;
-  double norm; /* of the plan without faults of the tensor scale, and its chain */
+  double norm, target; /* of the plan without faults of the tensor scale, and its chain */
   const mx_chain_program *chain;
   struct { /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
     uint32_t *blocks;

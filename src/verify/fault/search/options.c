@@ -57,6 +57,7 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_SCALE_POWER, 0);
   add(l, MX_FAULT_TENSOR_SCALE_BF16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
+  EACH(l, MX_FAULT_TENSOR_SCALE_TARGET, 1536, 448, 6); /* largest scales of 256, and the largest element or scale alone */
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
   add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
   static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_LAST, MX_FAULT_TENSOR_SCALE_RUNNING,
@@ -90,7 +91,7 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   }
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
-  EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2, 1.75); /* the last: a largest scale of 256, not 448 */
+  EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
   for (size_t n = 1; n < rows; n *= 2)
     if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
   for (size_t n = 2; n <= 8; n *= 2) {
