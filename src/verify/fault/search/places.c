@@ -96,8 +96,10 @@ static int is_transposed(const place_bits *b) {
   return so;
 }
 
+/* What a word costs, in bits. */
+enum { WORD = 13 };
+
 static void answer(moved_bits *out, int op, const place_bits *b) {
-  enum { WORD = 13 };
   out->fault = (mx_fault){.region = {.of = MX_REGION_ALL}, .op = op, .number = mxi_bits_pack(b)};
   out->cost = WORD + 4 + lgamma(b->n + 1.0) / log(2);
 }
@@ -107,8 +109,9 @@ int mxi_find_codes_bits(moved_bits *out, const view *v, const uint8_t *codes) {
   const fault_run *r = &v->r;
   const matrix m = {.made = codes, .seen = v->s->codes, .bytes = 1, .rows = r->rows, .cols = r->cols};
   place_bits b;
-  if (!order_in(&b, &m, twos_in(r->rows, MOST_ROWS), twos_in(r->cols, MOST_COLS), v->e) || is_transposed(&b)) return 0;
+  if (!order_in(&b, &m, twos_in(r->rows, MOST_ROWS), twos_in(r->cols, MOST_COLS), v->e)) return 0;
   answer(out, MX_FAULT_LAYOUT_CODES_BITS, &b);
+  if (is_transposed(&b)) out->fault.op = MX_FAULT_LAYOUT_CODES_TRANSPOSED, out->fault.number = ldexp(1, (int)b.rows), out->cost = WORD;
   out->held = 0;
   for (size_t i = 0; i < r->rows * r->cols; i++)
     out->held += codes[i] != v->s->codes[i] && !mxi_is_for_fit(i / r->cols / r->block_rows, i % r->cols / r->block_cols);
