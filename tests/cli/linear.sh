@@ -64,6 +64,9 @@ done
 "$mxgold" linear "$x" "$w" --train tensor.hold=4,q2.ema=.9,ramp.k1=4 -o "$out" 2>"$scratch/said" || fail "keys of many steps: exit $?"
 [ "$(cat "$scratch/said")" = "mxgold: warning: training keys of a whole model or of many steps change nothing here: q2.ema ramp.k1 tensor.hold" ] || fail "keys of many steps: $(cat "$scratch/said")"
 accepts "$mxgold" linear "$x" "$w" --recipe recipe-tetrajet-ema -o "$out"
+for how in --threads=1 --ref; do # and so is one that does not take blocks of this size
+  refuses "mxgold: fprop: model 'blackwell_mxf4': a block of 70 is not a multiple of P=16" "$mxgold" linear "$x" "$w" --recipe recipe-fp8-tensorwise --set scale=ue5m3 --accum blackwell_mxf4 $how -o "$out"
+done
 # Quartet's two backward products have the same signs, drawn anew at each step; its forward rotation has none.
 signs() { grep -ao "q$1.spec\": *\"[^\"]*" "$out" | grep -o "had.signs=[0-9a-f]*"; }
 accepts "$mxgold" linear "$x" "$w" "$dy" --recipe recipe-quartet --step 1 -o "$out"

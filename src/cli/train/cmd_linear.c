@@ -104,13 +104,13 @@ static int compute(work *w, mx_error *err) {
   const mx_exec exec = {.n_threads = cli_threads(&w->a->threads)};
   const mx_linear_in x = {w->x.at, l->I, MX_F32}, wt = {w->w.at, l->I, MX_F32}, dy = {w->dy.at, l->O, MX_F32};
   const mx_linear_out y = {w->y, l->O, MX_F32, 0}, dx = {w->dx, l->I, MX_F32, 0}, dw = {w->dw, l->I, MX_F32, 0};
+  size_t saved, room;
+  if (mx_linear_sizes(&saved, &room, l, &exec, err)) return cli_fail(err); /* which refuses what the products of this shape would */
   if (w->a->ref) {
     if (ref_linear_forward(l, y, x, wt, w->bias.at, err) || (w->dy.at && ref_linear_backward(l, dx, dw, w->db, dy, x, wt, err)))
       return cli_fail(err);
     return CLI_FINE;
   }
-  size_t saved, room;
-  if (mx_linear_sizes(&saved, &room, l, &exec, err)) return cli_fail(err);
   char *memory = malloc(saved + room + 64);
   if (!memory) return cli_error("no memory for a layer of %zu x %zu x %zu", l->T, l->I, l->O);
   mx_status status = mx_linear_forward(l, y, x, wt, w->bias.at, memory, memory + saved, &exec, err);

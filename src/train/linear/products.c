@@ -20,10 +20,14 @@ static mx_status raw(mxi_layer *y, int p, mxi_matrix a, mxi_matrix b, float *d, 
 }
 
 static mx_status scaled(mxi_layer *y, int p, float *d, size_t ldd, const float *bias, mx_error *err) {
-  if (!y->work.base) return MX_OK;
   const mx_spec *a = &y->q[2 * p], *b = a + 1;
   const float alpha = (float)(1 / (prescale_of(a) * prescale_of(b)));
   const mx_gemm_options how = {.model = y->r->model, .fused = y->r->fused, .alpha = &alpha, .bias = bias, .exec = y->exec};
+  if (!y->work.base) { /* a product of no rows is refused as the whole one would be */
+    const mx_tensor none[2] = {{.cols = y->t[2 * p].cols, .tensor_scale = 1, .has_tensor_scale = 1},
+                               {.cols = y->t[2 * p + 1].cols, .tensor_scale = 1, .has_tensor_scale = 1}};
+    return mx_gemm(NULL, 0, &none[0], a, &none[1], b, &how, err);
+  }
   return mx_gemm(d, ldd, &y->t[2 * p], a, &y->t[2 * p + 1], b, &how, err);
 }
 
