@@ -280,6 +280,14 @@ static int shortens_tensor_scale(const mx_bug *b) {
   return 0;
 }
 
+/* A preset with another target is as sure as the preset: the stored number says the target, and what rounds elsewhere is open under either. */
+static int has_a_target_alone(const mx_identity *out) {
+  mx_spec p;
+  if (!out->exact || !out->nearest || mx_preset_find(&p, out->nearest, NULL) || out->spec.tensor_target == 0) return 0;
+  p.tensor_target = out->spec.tensor_target;
+  return mxi_preset_well_known(out->nearest) && mx_spec_equal(&p, &out->spec);
+}
+
 static int has_dtype_preset(int dtype) {
   for (size_t i = 0; i < mx_preset_count(); i++) {
     mx_spec p;
@@ -654,7 +662,8 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
       count(out, best);
       out->nearest = out->bug.preset;
     }
-    if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && (out->exact || !shortens_tensor_scale(&out->bug)))
+    if (out->grade == MX_GRADE_CONFIRMED && !out->preset && hides_roundings(samples, n) && !has_a_target_alone(out) &&
+        (out->exact || !shortens_tensor_scale(&out->bug)))
       out->grade = MX_GRADE_FITS;
     if (!out->exact && out->grade && !options->no_undecided)
       out->undecided = mxi_keys_open_beside(best, &out->bug, mxi_deadline_in(FOR_OPEN_KEYS * allowed, &lack));

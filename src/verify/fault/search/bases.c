@@ -97,6 +97,25 @@ static unsigned bits_of_codes(const mx_sample *s) {
   return all >= 64 ? 8 : all >= 16 ? 6 : 4;
 }
 
+/* Presets that give the same are listed once. Returns how many there are. */
+static size_t add_base(base *out, size_t n, const base *b) {
+  size_t same = 0;
+  while (same < n && out[same].print != b->print) same++;
+  if (same == n) out[n] = *b;
+  return n + (same == n);
+}
+
+/* Are the scales of as many rows as a block is wide alike, as if tiles had one scale? */
+static int has_square_tiles(const mx_spec *spec, const mx_sample *s) {
+  size_t down, n;
+  const size_t bytes = s->scale_cols * s->scale_bytes;
+  mx_spec_block(spec, s->rows, s->cols, &down, &n);
+  if (down > 1 || n < 2 || s->scale_rows != s->rows || s->rows <= n) return 0;
+  for (size_t row = 0; row < s->rows; row++)
+    if (memcmp((const uint8_t *)s->scales + row * bytes, (const uint8_t *)s->scales + (row - row % n) * bytes, bytes) != 0) return 0;
+  return 1;
+}
+
 size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
   const unsigned bits = bits_of_codes(&samples[largest]);
@@ -108,9 +127,13 @@ size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t lar
       if (!mxi_fault_base_fits(&b, row, samples, n) || (!over && mx_elem_format(b.spec.elem)->bits > bits) ||
           !mxi_fault_base_look_at(&b, &samples[largest], e))
         continue;
-      size_t same = 0;
-      while (same < count && out[same].print != b.print) same++;
-      if (same == count) out[count++] = b;
+      count = add_base(out, count, &b);
+      if (row->status != MX_PRESET_STANDARD || !has_square_tiles(&b.spec, &samples[largest])) continue;
+      size_t unused, width;
+      mx_spec_block(&b.spec, samples[largest].rows, samples[largest].cols, &unused, &width);
+      b.spec.block_rows = b.spec.block_cols = (int)width;
+      b.extra = BITS_OF_A_BLOCK;
+      if (mxi_view_fits(&b.spec, &samples[largest]) && mxi_fault_base_look_at(&b, &samples[largest], e)) count = add_base(out, count, &b);
     }
   return count;
 }

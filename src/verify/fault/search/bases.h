@@ -20,7 +20,8 @@ typedef struct base {
 int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e);
 /** The specs of a preset that the shapes allow: as it is, or a standard's with the blocks that there are. 0: none. */
 int mxi_fault_base_fits(base *out, const mx_preset *preset, const mx_sample *samples, size_t n);
-/** Presets that the shapes allow, those that give the same here once; or one of them (over). out has room for all presets. */
+/** Presets that the shapes allow, those that give the same here once; or one of them (over). out has room for MXI_ROOM_FOR_BASES. */
+#define MXI_ROOM_FOR_BASES (2 * mx_preset_count() + 1)
 size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e);
 /** The nearest ones. Where a fault leaves nothing right, as of the input, ranks say nothing: the nearest of those that people know comes first. */
 size_t mxi_fault_bases_choose(size_t out[MOST_BASES], const base *b, size_t n);

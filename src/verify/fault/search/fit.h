@@ -11,6 +11,10 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong);
 /** The same from the codes of the elements, under the stored scales, in the rows of v->sample. */
 int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong);
 
+/** fit_place.c: reads a place or a code off the scales that are wrong, or a code off the elements that are: what most of them say. */
+int mxi_fit_place(mx_fault *f, double *bits, const view *v);
+int mxi_fit_code(mx_fault *f, double *bits, const view *v);
+
 /** May the elements have been read from elsewhere, as fault f says? Signs of a few rows tell. */
 int mxi_signs_allow(const mx_fault *f, const view *v);
 /** Finds the row pitch under which the signs are those that were seen. */

@@ -147,6 +147,8 @@ static void maxima(list *l, size_t area) {
   add(l, MX_FAULT_AMAX_RUNNING, 0);
   EACH(l, MX_FAULT_AMAX_BLOCK, -1, 1, -2, 2);
   EACH(l, MX_FAULT_AMAX_ROW, -1, 1);
+  add(l, MX_FAULT_AMAX_BLOCK, 0)->fit = FIT_PLACE;
+  add(l, MX_FAULT_AMAX_ROW, 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_AMAX_BF16, 0);
   add(l, MX_FAULT_AMAX_BF16_CUT, 0);
   add(l, MX_FAULT_AMAX_F16, 0);
@@ -200,6 +202,7 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
   EACH(l, MX_FAULT_SCALE_VALUE, 126, 127, 0, 254, 56);
   EACH(l, MX_FAULT_SCALE_BLOCK, -1, 1);
+  add(l, MX_FAULT_SCALE_VALUE, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
   EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);
   EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
@@ -209,6 +212,8 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_STORE_FIRST_BLOCK, 2, 4, 8);
   add(l, MX_FAULT_STORE_DOWN, 0);
   EACH(l, MX_FAULT_STORE_VALUE, 0, 127, 255, 254, 56, 1, 120);
+  static const int placed[] = {MX_FAULT_STORE_PLUS, MX_FAULT_STORE_VALUE, MX_FAULT_STORE_ROW, MX_FAULT_STORE_BLOCK};
+  for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) add(l, placed[i], 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_STORE_FLUSH, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_TAIL});
@@ -304,6 +309,8 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_CODE_COLUMN, -1, 1, -2, 2);
   EACH(l, MX_FAULT_CODE_COLUMN_XOR, 2, 4, 8, 16, 32);
   EACH(l, MX_FAULT_CODE_VALUE, 0);
+  add(l, MX_FAULT_CODE_VALUE, 0)->fit = FIT_PLACE;
+  add(l, MX_FAULT_CODE_PLUS, 0)->fit = FIT_PLACE;
 }
 
 static void layouts(list *l, size_t rows, size_t cols) {

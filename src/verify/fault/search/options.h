@@ -4,11 +4,12 @@
 
 #include "mxgold/fault.h"
 
-typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH, FIT_ROWS } fit_by;
+typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH, FIT_ROWS, FIT_PLACE } fit_by;
 
 typedef struct option {
   mx_fault fault;
-  fit_by fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it */
+  fit_by
+      fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it; FIT_PLACE: off what is wrong alone */
   int placed; /* its region is given: none is looked for */
   int common; /* many kernels have it: it is an idiom */
   int rare;   /* few kernels have it: where another fault gives the same bytes, that is the answer */

@@ -9,14 +9,15 @@
 /* Numbers that a comparison runs at most: rows of the sample's width. More tells kernels apart that differ in one element of many thousands. */
 enum { DRAWN = 1 << 16, LEAST_ROWS = 128 };
 
-typedef enum drawn { DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE, DRAWN_TIES, DRAWN_KINDS } drawn;
+typedef enum drawn { DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE, DRAWN_TIES, DRAWN_NEAR_TIES, DRAWN_KINDS } drawn;
 
 /* Blocks of unlike size. Powers of two among the maxima and multiples of a quarter fall on limits and ties of every format. */
-static void draw(float *x, size_t rows, size_t cols, drawn kind, int signed_zeros) {
-  static const float factor[DRAWN_KINDS] = {1, 0x1p-11f, 0x1p13f, 1};
+static void draw(float *x, size_t rows, size_t cols, drawn kind, int signed_zeros, float largest) {
+  const uint64_t of = kind == DRAWN_NEAR_TIES ? DRAWN_ORDINARY : (uint64_t)kind; /* with the maxima of ordinary numbers */
+  static const float factor[DRAWN_KINDS] = {1, 0x1p-11f, 0x1p13f, 1, 1};
   for (size_t i = 0; i < rows * cols; i++) {
-    const uint32_t u = mx_random(7 + (uint64_t)kind, MX_STREAM_DATA, i), of_block = mx_random(77, MX_STREAM_DATA, i / 16);
-    const uint32_t v = mx_random(777 + (uint64_t)kind, MX_STREAM_DATA, i);
+    const uint32_t u = mx_random(7 + of, MX_STREAM_DATA, i), of_block = mx_random(77, MX_STREAM_DATA, i / 16);
+    const uint32_t v = mx_random(777 + of, MX_STREAM_DATA, i);
     float w = ((float)(u >> 8) * 0x1p-23f - 1) * (float)(1 << (of_block >> 29));
     if (v >> 28 == 0) w *= 0x1p-6f;
     if (v >> 25 == 16) w *= 16;
@@ -24,6 +25,14 @@ static void draw(float *x, size_t rows, size_t cols, drawn kind, int signed_zero
     if (v >> 26 == 9) w = copysignf(0, w);
     if (kind == DRAWN_TIES && v >> 27 == 5) w = copysignf(ldexpf(1, (int)(v >> 23 & 7) - 3), w);
     x[i] = w != 0 || signed_zeros ? w * factor[kind] : 0;
+  }
+  for (size_t i = 0; kind == DRAWN_NEAR_TIES && i < rows * cols;
+       i++) { /* eighths of a step under the scale that 16 numbers have before it is rounded */
+    float most = 0;
+    for (size_t k = i; i % 16 == 0 && k < i + 16 && k < rows * cols; k++) most = fmaxf(most, fabsf(x[k]));
+    if (i % 16 == 0) x[i] = most;
+    most = x[i / 16 * 16];
+    if (i % 16) x[i] = rintf(fminf(fmaxf(x[i], -1), 1) * largest * 8) * 0.125f * (most / largest);
   }
 }
 
@@ -50,7 +59,7 @@ static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, cons
   int alike = 1;
   for (size_t k = 0; x && k < n_kinds && alike; k++) {
     mx_tensor one, other;
-    draw(x, rows, cols, kinds[k], n_kinds == DRAWN_KINDS);
+    draw(x, rows, cols, kinds[k], n_kinds == DRAWN_KINDS, (float)mx_format_max(mx_elem_format(a->elem)));
     const int ran = run(&one, x, rows, cols, a, a_faults, n_a, lack), ran_other = run(&other, x, rows, cols, b, b_faults, n_b, lack);
     alike = ran == ran_other && (!ran || same_bytes(&one, &other));
     mx_tensor_free(&one);
@@ -62,7 +71,7 @@ static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, cons
 
 int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
                       size_t n_b, shortage *lack) {
-  static const drawn every[] = {DRAWN_TIES, DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE}; /* ties tell most */
+  static const drawn every[] = {DRAWN_TIES, DRAWN_NEAR_TIES, DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE}; /* ties tell most */
   return alike_on(every, DRAWN_KINDS, s, a, a_faults, n_a, b, b_faults, n_b, lack);
 }
 

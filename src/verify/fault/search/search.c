@@ -209,7 +209,7 @@ static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
     }
     for (int only_wrong = 0; only_wrong < 2; only_wrong++) {
       mx_fault f = o[i].fault;
-      if (!mxi_fit_scales(&f, &bits, v, only_wrong)) continue;
+      if (o[i].fit == FIT_PLACE ? !mxi_fit_place(&f, &bits, v) : !mxi_fit_scales(&f, &bits, v, only_wrong)) continue;
       try_scales(out, v, &o[i], &f, bits, state);
       break;
     }
@@ -274,7 +274,7 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
     }
     for (int only_wrong = 0; only_wrong < 2 && seen; only_wrong++) {
       mx_fault f = o[i].fault;
-      if (!mxi_fit_codes(&f, &bits, v, only_wrong)) continue;
+      if (o[i].fit == FIT_PLACE ? !mxi_fit_code(&f, &bits, v) : !mxi_fit_codes(&f, &bits, v, only_wrong)) continue;
       try_codes(out, v, seen, &o[i], &f, bits, state);
       break;
     }
@@ -654,7 +654,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
   if (!n || !samples[0].codes) return;
   h.largest = mxi_largest_sample(samples, n);
-  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
+  base *b = noted(calloc(MXI_ROOM_FOR_BASES, sizeof *b), until.lack);
   const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, over, &e) : 0;
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
@@ -688,7 +688,7 @@ void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *
   effort e = {.left = RIVAL_WORK, .until = until};
   hunt h = {.samples = samples, .n = n, .best = &best, .e = &e, .largest = mxi_largest_sample(samples, n)};
   *out = (blame){.n = 0};
-  base *b = noted(calloc(mx_preset_count() + 1, sizeof *b), until.lack);
+  base *b = noted(calloc(MXI_ROOM_FOR_BASES, sizeof *b), until.lack);
   const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, preset, &e) : 0;
   size_t chosen[MOST_BASES];
   search_bases(&h, b, chosen, mxi_fault_bases_choose(chosen, b, count), PASS_PLAIN);
