@@ -280,9 +280,16 @@ static int shortens_tensor_scale(const mx_bug *b) {
   return 0;
 }
 
-/* A preset with another target is as sure as the preset: the stored number says the target, and what rounds elsewhere is open under either. */
+/* A preset with another target is as sure as the preset: the stored number says the target, and what rounds elsewhere is open under either. But a
+ * maximum and a tensor scale of few bits give any target few digits: it must be a power of two times the largest numbers of the formats. */
 static int has_a_target_alone(const mx_identity *out) {
   mx_spec p;
+  int exponent, of_formats = 0;
+  const double most = mx_format_max(mx_elem_format(out->spec.elem)), largest = mx_format_max(mx_scale_format(out->spec.scale));
+  const double numbers[] = {most, largest, most * largest};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    of_formats |= frexp((double)out->spec.tensor_target / numbers[i], &exponent) == 0.5;
+  if (!of_formats) return 0;
   if (!out->exact || !out->nearest || mx_preset_find(&p, out->nearest, NULL) || out->spec.tensor_target == 0) return 0;
   p.tensor_target = out->spec.tensor_target;
   return mxi_preset_well_known(out->nearest) && mx_spec_equal(&p, &out->spec);
@@ -481,6 +488,7 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   if (q) { /* numbers that were fitted are an answer where nothing says it better */
     if (!samples[0].codes || !mxi_attempt_exact(&q->best) || !odd_numbers(&q->best.spec) || mxi_numbers_hold(q, as_good)) return q;
     if (!mxi_name_faults(&faulty, &key_like, NULL, keyed, n_keyed, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
+    if (!mxi_faults_are_plain(&faulty)) return q; /* another fitted number says no more */
     *bug = faulty;
     return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
@@ -640,8 +648,9 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
-    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
-    if (out->exact && !out->preset && odd_numbers(&out->spec) && !a_limit && samples[0].codes && !options->no_undecided) {
+    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte);   /* no stranger than a bug */
+    const int fitted = out->exact && !out->preset && odd_numbers(&out->spec) && !mxi_numbers_hold(best, as_good); /* what holds needs no bug */
+    if (fitted && !a_limit && samples[0].codes && !options->no_undecided) {
       if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack)))
         out->bug.name = NULL; /* a description explains no more */
     }

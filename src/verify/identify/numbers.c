@@ -80,6 +80,12 @@ static int has_limit_of_data(const mx_spec *s) {
 /* Kernels have one constant of their own; more than one describe another cause. */
 enum { MOST_OWN = 1 };
 
+int mxi_faults_are_plain(const mx_bug *bug) {
+  for (size_t i = 0; i < bug->n_faults; i++)
+    if (mx_fault_row_at(bug->fault[i].op)->arg == MX_FAULT_ARG_NUMBER && digits_of(bug->fault[i].number) > TARGET_DIGITS) return 0;
+  return 1;
+}
+
 int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) {
   mx_spec t = q->best.spec;
   const double most = mx_format_max(mx_elem_format(t.elem));

@@ -147,6 +147,12 @@ void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_f
   choose_best(h);
 }
 
+int mxi_has_number(const blame *b) {
+  for (size_t i = 0; i < b->n; i++)
+    if (mx_fault_row_at(b->fault[i].op)->arg == MX_FAULT_ARG_NUMBER) return 1;
+  return 0;
+}
+
 int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
   for (size_t i = 0; i < h->n_all && h->all[i].cost <= bits + RIVAL_BITS; i++) {
     const blame *b = &h->all[i];

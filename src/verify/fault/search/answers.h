@@ -22,6 +22,8 @@ typedef struct hunt {
 /** Is there an answer that holds on other data too? */
 static inline int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
 
+/** Has a fault of the answer a number that was fitted? */
+int mxi_has_number(const blame *b);
 /** The faults become an answer if they give every byte, and cost less than the best or hardly more. */
 void mxi_hunt_offer(hunt *h, const char *preset, const mx_spec *spec, const mx_fault *faults, size_t n, double cost, uint64_t held);
 /** The first answer that is nearly as likely as one of so many bits, `spec` with n faults, and gives other bytes of other data. 0: none. */

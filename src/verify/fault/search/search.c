@@ -636,14 +636,19 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
     }
 }
 
-/* Two faults, of which keys say one. */
+/* Two faults, of which keys say one. A number that was fitted beside keys is left to the search for specs, which has more of them. */
 static void search_keyed(hunt *h, const keyed_spec *keyed, size_t n) {
-  const mx_sample *s = &h->samples[h->largest];
   for (size_t k = 0; k < n && !sure(h->best) && !effort_over(h->e); k++) {
+    blame best = {.n = 0};
+    hunt inner = {.samples = h->samples, .n = h->n, .largest = h->largest, .best = &best, .e = h->e};
     base at = {.preset = keyed[k].preset, .spec = keyed[k].spec, .extra = BITS_OF_A_KEY * keyed[k].keys};
     int fits = !at.spec.had_size;
     for (size_t i = 0; i < h->n && fits; i++) fits = mxi_view_fits(&at.spec, &h->samples[i]);
-    if (fits && mxi_fault_base_look_at(&at, s, h->e)) search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
+    if (fits && mxi_fault_base_look_at(&at, &h->samples[h->largest], h->e)) search_bases(&inner, &at, &(size_t){0}, 1, PASS_PLAIN);
+    for (size_t i = 0; i < inner.n_all; i++) {
+      const blame *b = &inner.all[i];
+      if (!mxi_has_number(b)) mxi_hunt_offer(h, b->preset, &b->spec, b->fault, b->n, b->cost, b->held);
+    }
   }
 }
 
