@@ -225,6 +225,13 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed
   return out->confirmed;
 }
 
+size_t mxi_bug_numbers(double out[MX_FAULTS], const mx_bug *bug) {
+  size_t n = 0;
+  for (size_t i = 0; i < bug->n_faults; i++)
+    if (mx_fault_row_at(bug->fault[i].op)->arg == MX_FAULT_ARG_NUMBER) out[n++] = bug->fault[i].number;
+  return n;
+}
+
 int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
   mxi_find_rival(&found, samples, n, NULL, spec, bits, until);

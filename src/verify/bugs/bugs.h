@@ -35,4 +35,7 @@ size_t mxi_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec
  *  a spec may be the better explanation or none was found. Oracle: tests/mutants, tests/test_bugs.c. */
 int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
 
+/** The numbers among the faults of a bug that were read off the data; returns how many. */
+size_t mxi_bug_numbers(double out[MX_FAULTS], const mx_bug *bug);
+
 #endif

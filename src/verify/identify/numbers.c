@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "verify/bugs/bugs.h"
+
 /* How many digits v needs, 9 at most. */
 static int digits_of(double v) {
   for (int digits = 1; digits < 9; digits++) {
@@ -81,8 +83,10 @@ static int has_limit_of_data(const mx_spec *s) {
 enum { MOST_OWN = 1 };
 
 int mxi_faults_are_plain(const mx_bug *bug) {
-  for (size_t i = 0; i < bug->n_faults; i++)
-    if (mx_fault_row_at(bug->fault[i].op)->arg == MX_FAULT_ARG_NUMBER && digits_of(bug->fault[i].number) > TARGET_DIGITS) return 0;
+  double numbers[MX_FAULTS];
+  const size_t n = mxi_bug_numbers(numbers, bug);
+  for (size_t i = 0; i < n; i++)
+    if (digits_of(numbers[i]) > TARGET_DIGITS) return 0;
   return 1;
 }
 
