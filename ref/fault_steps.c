@@ -119,7 +119,7 @@ uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const 
     y.exp += away - away % (1 << n);
   }
   if (IS(f, "float16 then cut")) {
-    y = num_round(num_round(clipped(y, ref_format_largest(format)), NUM_F32), NUM_F16);
+    y = num_round(num_round(y, NUM_F32), NUM_F16);
     other.base.round = MX_ROUND_RTZ;
   }
   if (IS(f, "bits behind the point") && !usual && n >= -20 && n <= 20) y = from_units(units(a, -n, 1), -n, y.sign);

@@ -132,7 +132,7 @@ uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y,
     y = clipped(y, fabs((double)(float)fault->number));
     break;
   default: /* float16 then cut */
-    y = (double)mxi_round_dtype((float)clipped(y, mx_format_max(f)), MX_INPUT_DTYPE_FLOAT16);
+    y = (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16);
     how.round = MX_ROUND_RTZ;
   }
   return (uint32_t)mx_encode(f, y, &how, 0);

@@ -80,13 +80,14 @@ size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec 
     if (beside ? n_faults == MX_FAULTS : n_faults != 1) continue;
     for (size_t i = 0; i < count && found < MX_ALTERNATIVES && !effort_over(&r.e); i++) {
       const mx_fault *f = &o[i].fault;
+      const int is_short = mxi_option_is_short_reciprocal(&o[i]); /* of drawn blocks one in 500 tells it */
       mx_alternative a = {.n_faults = n_faults * (size_t)beside + 1};
-      if (!mxi_option_is_plain(&o[i]) || (n_faults && f->op == faults[0].op)) continue;
+      if ((!mxi_option_is_plain(&o[i]) && !is_short) || (n_faults && f->op == faults[0].op)) continue;
       a.fault[0] = *f;
       if (a.n_faults > 1) a.fault[1] = faults[0];
       if (a.n_faults > 1 && mx_fault_row_at(f->op)->stage >= mx_fault_row_at(faults[0].op)->stage) a.fault[0] = faults[0], a.fault[1] = *f;
       if (!gives(&r, a.fault, a.n_faults)) continue;
-      if (!beside || !mxi_kernels_alike(&drawn, spec, faults, n_faults, spec, a.fault, a.n_faults, until.lack)) out[found++] = a;
+      if (!beside || is_short || !mxi_kernels_alike(&drawn, spec, faults, n_faults, spec, a.fault, a.n_faults, until.lack)) out[found++] = a;
     }
   }
   free(o);

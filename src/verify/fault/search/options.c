@@ -136,7 +136,17 @@ static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
     add_placed(l, MX_FAULT_AMAX_ONLY, 0, without((uint32_t)area, steps[i]));
 }
 
-static void maxima(list *l, size_t area) {
+/* 1 / F held in a type of few bits: maxima that are multiplied by it are off by one factor. */
+static void short_reciprocals(list *l, const mx_spec *spec) {
+  static const uint8_t types[] = {MX_INPUT_DTYPE_BFLOAT16, MX_INPUT_DTYPE_FLOAT16};
+  const double most = mx_format_max(mx_elem_format(spec->elem));
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const double by = most * (double)mxi_round_dtype((float)(1 / most), types[i]);
+    if (by != 1) add(l, MX_FAULT_AMAX_TIMES, by);
+  }
+}
+
+static void maxima(list *l, const mx_spec *spec, size_t area) {
   add(l, MX_FAULT_AMAX_NOABS, 0);
   add(l, MX_FAULT_AMAX_NEGATIVE, 0);
   for (double n = 2; n <= 8 && n < (double)area; n++) add(l, MX_FAULT_AMAX_RANK, n);
@@ -153,6 +163,7 @@ static void maxima(list *l, size_t area) {
   add(l, MX_FAULT_AMAX_BF16_CUT, 0);
   add(l, MX_FAULT_AMAX_F16, 0);
   EACH(l, MX_FAULT_AMAX_LEAST, 1); /* a tail of ones, which may fit without a limit that the data show */
+  short_reciprocals(l, spec);
   add(l, MX_FAULT_AMAX_TIMES, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_LEAST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_MOST, 0)->fit = FIT_SCALES;
@@ -334,7 +345,7 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   size_t block_rows, block_cols;
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
   early(&l, block_cols, rows, cols);
-  maxima(&l, block_rows * block_cols);
+  maxima(&l, spec, block_rows * block_cols);
   maxima_elsewhere(&l, block_cols, block_rows * block_cols, cols);
   scales(&l, spec);
   divisors(&l, spec, block_rows * block_cols);
@@ -348,3 +359,5 @@ int mxi_option_is_plain(const option *o) {
   const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
   return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
 }
+
+int mxi_option_is_short_reciprocal(const option *o) { return o->fault.op == MX_FAULT_AMAX_TIMES && o->fit == FIT_NOT && !o->placed; }

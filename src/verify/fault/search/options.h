@@ -29,5 +29,7 @@ enum { MOST_OPTIONS = 512 };
 size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols);
 /** Is no number chosen, but for the next one? Of many numbers one fits a few blocks by chance. */
 int mxi_option_is_plain(const option *o);
+/** Is it a number that the format says: the factor by which 1 / F is off in a type of few bits? */
+int mxi_option_is_short_reciprocal(const option *o);
 
 #endif
