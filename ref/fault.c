@@ -121,6 +121,30 @@ static void transpose_scales(ref_run *r, const ref_fault *f) {
     if (ref_block_in(r, f, k / r->across, k % r->across)) r->stored[k] = columns[k];
 }
 
+/* Writes the rows of scales `write` places apart into memory that is full of `fill`, and reads rows `read` places apart from its beginning. */
+static void at_pitch(ref_run *r, const ref_fault *f, size_t write, size_t read, uint64_t fill) {
+  const size_t n = r->down * r->across; /* nobody reads or writes more than that */
+  uint64_t *memory = r->room;
+  for (size_t k = 0; k < n; k++) memory[k] = fill;
+  for (size_t k = 0; k < n; k++)
+    if (k / r->across * write + k % r->across < n) memory[k / r->across * write + k % r->across] = r->stored[k];
+  for (size_t d = 0; d < r->down; d++)
+    for (size_t a = 0; a < r->across; a++)
+      if (ref_block_in(r, f, d, a)) r->stored[d * r->across + a] = d * read + a < n ? memory[d * read + a] : fill;
+}
+
+static int is_pitch(const ref_fault *f) { return strstr(f->op, "at pitch") != NULL; }
+
+static void pitched(ref_run *r, const ref_fault *f) {
+  const size_t n = f->number >= (double)r->across && f->number < 0x1p40 ? (size_t)f->number : r->across;
+  const ref_how how = {0};
+  const uint64_t fill = strstr(f->op, "zeros") ? 0 : ref_code(r->plan.scale, num_int(1), &how, 0);
+  if (strstr(f->op, "written"))
+    at_pitch(r, f, n, r->across, fill);
+  else
+    at_pitch(r, f, r->across, n, fill);
+}
+
 mx_status ref_fault_layout(ref_run *r, mx_error *err) {
   mx_status status = MX_OK;
   for (size_t i = 0; i < r->n_faults && !status; i++) {
@@ -130,6 +154,8 @@ mx_status ref_fault_layout(ref_run *r, mx_error *err) {
       status = lay_out(r, f, err);
     else if (IS(f, "scales transposed"))
       transpose_scales(r, f);
+    else if (is_pitch(f))
+      pitched(r, f);
     else if (IS(f, "scales by bits") || IS(f, "scales tiled by bits"))
       status = scales_by_bits(r, f, err);
     else if (IS(f, "codes by bits"))

@@ -42,6 +42,19 @@ static int log2_nearest(num x) {
   return (square.exp + 1 + 4096) / 2 - 2048;
 }
 
+/* The integer below or above a log2 that was rounded to binary32 and to a narrow type. */
+static uint64_t by_narrow_log2(const ref_run *r, const ref_fault *f, num amax, num v, uint64_t otherwise) {
+  const mx_spec *s = r->plan.spec;
+  const num_type narrow = IS(f, "log2 bfloat16") ? NUM_BF16 : NUM_F16;
+  const int emax = ref_format_largest(r->plan.elem).exp;
+  if (s->scale_rule == MX_SCALE_RULE_FLOOR) return of_exponent(r, num_floor(num_round(num_log2f(amax), narrow)) - emax);
+  if (s->scale_rule == MX_SCALE_RULE_CEIL) return of_exponent(r, num_ceil(num_round(num_log2f(amax), narrow)) - emax);
+  if (s->scale_rule != MX_SCALE_RULE_VALUE || num_is_zero(v)) return otherwise;
+  if (s->scale_round == MX_SCALE_ROUND_UP) return of_exponent(r, num_ceil(num_round(num_log2f(v), narrow)));
+  if (s->scale_round == MX_SCALE_ROUND_DOWN) return of_exponent(r, num_floor(num_round(num_log2f(v), narrow)));
+  return otherwise;
+}
+
 uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, uint64_t otherwise) {
   static const struct {
     const char *name;
@@ -72,6 +85,8 @@ uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_
   if (IS(f, "log2 of amax rounded"))
     return powers && !num_is_zero(amax) ? of_exponent(r, log2_nearest(amax) - ref_format_largest(r->plan.elem).exp) : code;
   const num v = number_of(r, d, a, amax, second);
+  if (IS(f, "log2 bfloat16") || IS(f, "log2 float16"))
+    return powers && r->plan.spec->tensor_norm == MX_TENSOR_NORM_NONE && !num_is_zero(amax) ? by_narrow_log2(r, f, amax, v, code) : code;
   if (num_is_zero(v)) return code;
   if (IS(f, "modulo")) {
     const unsigned bits = (unsigned)(scale->bits - (scale->sign_bits != 0));

@@ -360,8 +360,8 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
     *code = scales[pick].code;
   }
   if (IS(f, "rule") && !special) *code = ref_code_by_rule(r, f, d, a, amax[d * r->across + a], *code);
-  if (IS(f, "modulo") || IS(f, "log2 of amax rounded") || IS(f, "or of exponents") || IS(f, "bfloat16") || IS(f, "float16") ||
-      IS(f, "format") || IS(f, "flush first")) {
+  if (IS(f, "modulo") || IS(f, "log2 of amax rounded") || IS(f, "log2 bfloat16") || IS(f, "log2 float16") || IS(f, "or of exponents") ||
+      IS(f, "bfloat16") || IS(f, "float16") || IS(f, "format") || IS(f, "flush first")) {
     ref_scale scales[2];
     int pick;
     if (special) return 1;

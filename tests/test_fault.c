@@ -234,7 +234,7 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp4", NULL, {"all: layout <- blocks down"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: block amax <- with next 1"}},
                  {"ocp-mxfp4", NULL, {"all: rotation <- sequency 16"}},
-                 {"nvfp4-plain", NULL, {"rows=0: tensor amax <- only"}},
+                 {"nvfp4-plain", NULL, {"rows=0-31: tensor amax <- only"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- value 0.05"}},
                  {"nvfp4-plain", NULL, {"all: scale rounding <- worse of 6 and 4"}},
                  {"mxfp4-ue5m3", NULL, {"all: divisor <- as number e4m3"}},
@@ -257,6 +257,9 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp8-e4m3", NULL, {"all: scale store <- first of rows 4"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: divisor <- down"}},
                  {"ocp-mxint8", NULL, {"all: element rounding <- half added"}},
+                 {"ocp-mxfp4", NULL, {"all: scale rounding <- log2 bfloat16"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: layout <- scales written over zeros at pitch 32"}},
+                 {"ocp-mxfp4", NULL, {"all: layout <- scales read at pitch 32"}},
                  {"ocp-mxfp4", NULL, {"all: element rounding <- flush rounded"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- saturated, carry lost"}},
                  {"nvfp4-plain", NULL, {"all: divisor <- reciprocal estimate 8"}}};

@@ -224,7 +224,14 @@ static const struct {
     {"ocp-mxfp4", {"all: block amax <- average 0.5"}, {127, 127}, {0xA7, 0xA5}}, /* 3 + 1.5 */
     {"ocp-mxfp4", {"all: rotation <- unnormalised 2", "all: block amax <- before rotation"}, {127, 126}, {0x76, 0x76}},
     {"ocp-mxfp4", {"all: scale rounding <- log2 of amax rounded"}, {128, 127}, {0x95, 0xA5}}, /* 2.58 and 1.58 */
-    {"ocp-mxfp4", {"all: scale rounding <- or of exponents"}, {253, 253}, {0x80, 0x80}},      /* 129 or 127, 128 or 127: 255 */
+    /* 7.98 and 3.99: 2.9964 and 1.9964, over 2.9922 and 1.9961, from which on the nearest bfloat16 is the integer */
+    {"ocp-mxfp4", {"all: input <- times 1.33", "all: scale rounding <- log2 bfloat16"}, {128, 127}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 1.33", "all: scale rounding <- log2 float16"}, {127, 126}, {0xB7, 0xD7}},
+    {"ocp-mxfp4", {"all: layout <- scales written at pitch 2"}, {127, 127}, {0xA7, 0xC7}}, /* the second place is a gap */
+    {"ocp-mxfp4", {"all: layout <- scales written over zeros at pitch 2"}, {127, 0}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: layout <- scales read at pitch 2"}, {127, 127}, {0xA7, 0xC7}}, /* the third place, of two */
+    {"ocp-mxfp4", {"all: layout <- scales read over zeros at pitch 2"}, {127, 0}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: scale rounding <- or of exponents"}, {253, 253}, {0x80, 0x80}}, /* 129 or 127, 128 or 127: 255 */
     {"nvfp4-plain",
      {"all: scale rounding <- format ue5m3"},
      {0xBE, 0xB6},

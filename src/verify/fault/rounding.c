@@ -51,6 +51,17 @@ static int log2_rounded(float x) {
   return e + (m * m >= 2);
 }
 
+/* The exponent where log2 is rounded to a narrow type before the integer below or above it is taken. */
+static uint32_t by_narrow_log2(const fault_run *r, const mx_fault *f, float amax, float v, uint32_t otherwise) {
+  const int value = r->plan.spec.scale_rule == MX_SCALE_RULE_VALUE;
+  const int up = value ? r->plan.spec.scale_round == MX_SCALE_ROUND_UP : r->plan.spec.scale_rule == MX_SCALE_RULE_CEIL;
+  const float x = value ? v : amax;
+  if (!(x > 0) || (!up && !(value ? r->plan.spec.scale_round == MX_SCALE_ROUND_DOWN : r->plan.spec.scale_rule == MX_SCALE_RULE_FLOOR)))
+    return otherwise;
+  const float l = mxi_round_dtype((float)log2((double)x), f->op == MX_FAULT_SCALE_LOG2_BF16 ? MX_INPUT_DTYPE_BFLOAT16 : MX_INPUT_DTYPE_FLOAT16);
+  return exponent_code(r, (int)(up ? ceilf(l) : floorf(l)) - (value ? 0 : r->plan.emax));
+}
+
 const fault_rule *mxi_fault_rule(int k) {
   static const fault_rule rules[] = {{"floor", MX_SCALE_RULE_FLOOR, MX_SCALE_ROUND_RNE},   {"ceil", MX_SCALE_RULE_CEIL, MX_SCALE_ROUND_RNE},
                                      {"even", MX_SCALE_RULE_EVEN, MX_SCALE_ROUND_RNE},     {"up", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_UP},
@@ -84,6 +95,10 @@ uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d
     return powers ? or_of_exponents(r, d, a) : code;
   case MX_FAULT_SCALE_LOG2_AMAX:
     return powers && st->amax_finite > 0 ? exponent_code(r, log2_rounded(st->amax_finite) - r->plan.emax) : code;
+  case MX_FAULT_SCALE_LOG2_BF16:
+  case MX_FAULT_SCALE_LOG2_F16:
+    if (!powers || r->plan.has_tensor_scale) return code;
+    return by_narrow_log2(r, f, st->amax_finite, number_of(r, st, map_to_4, d * r->across + a), code);
   case MX_FAULT_SCALE_BF16:
     v = number_of(r, st, map_to_4, d * r->across + a);
     return v > 0 ? nearest(scale, mxi_round_dtype(v, MX_INPUT_DTYPE_BFLOAT16)) : code;

@@ -455,6 +455,24 @@ static void transpose_scales(const fault_run *r, const mx_fault *f, uint32_t *sc
     if (mxi_fault_block_in(r, &f->region, i / r->across, i % r->across)) scales[i] = r->room.blocks[i % r->down * r->across + i / r->down];
 }
 
+int mxi_fault_is_pitch(int op) {
+  return op == MX_FAULT_LAYOUT_WRITTEN || op == MX_FAULT_LAYOUT_WRITTEN_ZERO || op == MX_FAULT_LAYOUT_READ || op == MX_FAULT_LAYOUT_READ_ZERO;
+}
+
+/* The scales of rows that are written n places apart and read without a gap, or the reverse. */
+static void at_pitch(const fault_run *r, const mx_fault *f, uint32_t *scales) {
+  const size_t n = r->down * r->across, pitch = f->number >= (double)r->across && f->number < MXI_NO_STEPS ? (size_t)f->number : r->across;
+  const int written = f->op == MX_FAULT_LAYOUT_WRITTEN || f->op == MX_FAULT_LAYOUT_WRITTEN_ZERO,
+            zero = f->op == MX_FAULT_LAYOUT_WRITTEN_ZERO || f->op == MX_FAULT_LAYOUT_READ_ZERO;
+  const uint32_t one = zero ? 0 : (uint32_t)mx_encode(r->plan.scale, 1, &(mx_encoding){0}, 0);
+  memcpy(r->room.blocks, scales, n * sizeof *scales);
+  for (size_t k = 0; k < n; k++) {
+    const size_t from = written ? k / pitch * r->across + k % pitch : k / r->across * pitch + k % r->across;
+    const int none = written ? k % pitch >= r->across : from >= n;
+    if (mxi_fault_block_in(r, &f->region, k / r->across, k % r->across)) scales[k] = none ? one : r->room.blocks[from];
+  }
+}
+
 /* The codes of each whole tile of n rows and columns with its rows and columns exchanged. */
 static void transpose_codes(const fault_run *r, const mx_fault *f, uint8_t *codes) {
   const size_t n = f->number >= 1 ? (size_t)f->number : 1, rows = r->rows / n * n, cols = r->cols / n * n;
@@ -495,6 +513,8 @@ int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
       if (!mxi_fault_by_bits(r, f, codes, stored)) return 0;
     } else if (f->op == MX_FAULT_LAYOUT_SCALES_TRANSPOSED)
       transpose_scales(r, f, stored);
+    else if (mxi_fault_is_pitch(f->op))
+      at_pitch(r, f, stored);
     else if (f->op == MX_FAULT_LAYOUT_CODES_TRANSPOSED)
       transpose_codes(r, f, codes);
     else if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE)

@@ -68,6 +68,8 @@ int mxi_fault_moves_rows(const fault_run *r);
 void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales, size_t first, size_t end);
 /** Move codes and scales as the faults of the last stages do. Returns 0 if a fault's layout does not fit the number of scales. */
 int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored);
+/** Is it a fault of the distance between rows of scales? */
+int mxi_fault_is_pitch(int op);
 
 /** Is it a fault by which the transposed matrix is quantised? mx_quantize_faulty() alone runs those. */
 int mxi_fault_is_down(const mx_fault *f);

@@ -44,6 +44,23 @@ static int mend(mx_spec *out, inquiry *q, const mx_spec *p, int count, int (*as_
   }
 }
 
+/* A maximum that is rounded up to a power of two gives what half of the number, rounded down, gives, but for maxima that are powers of two. Where the
+ * data have none, the rule of a preset that rounds down, as OCP's does, is the likelier: someone took another number for the element's exponent. */
+static int mend_down(mx_spec *out, inquiry *q, const mx_spec *p, int (*as_good)(inquiry *, const mx_spec *)) {
+  const mx_spec *spec = &q->best.spec;
+  mx_spec t = *p;
+  if (p->scale_rule != MX_SCALE_RULE_FLOOR || spec->scale_rule != MX_SCALE_RULE_VALUE || spec->scale_round != MX_SCALE_ROUND_UP ||
+      spec->scale_max != MX_SCALE_MAX_NUMBER)
+    return 0;
+  t.scale_rule = MX_SCALE_RULE_VALUE;
+  t.scale_round = MX_SCALE_ROUND_DOWN;
+  t.scale_max = MX_SCALE_MAX_NUMBER;
+  t.scale_max_n = spec->scale_max_n / 2;
+  if (!gives_all(q, &t, as_good)) return 0;
+  *out = t;
+  return 1;
+}
+
 /* The block follows from the shapes. Trials run in that of the inquiry, so a preset must have it or is changed to it. */
 static int same_block(const inquiry *q, const mx_spec *p) {
   const mx_sample *s = &q->o.samples[0];
@@ -74,7 +91,7 @@ const char *mxi_near_preset(inquiry *q, int (*as_good)(inquiry *q, const mx_spec
         p.had_size = spec->had_size;
         p.had_sign = spec->had_sign;
         memcpy(p.had_signs, spec->had_signs, sizeof p.had_signs);
-        if (!mend(&t, q, &p, count, as_good)) continue;
+        if (!mend(&t, q, &p, count, as_good) && (count != 1 || !is_known(row) || !mend_down(&t, q, &p, as_good))) continue;
         q->best.spec = t;
         return row->name;
       }

@@ -92,8 +92,7 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
-  for (size_t n = 1; n < rows; n *= 2)
-    if (n == 1 || n >= 16) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
+  for (size_t n = 1; n < rows; n *= 2) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
   for (size_t n = 2; n <= 8; n *= 2) {
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, rows / n - 1));
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, rows - rows / n, UINT64_MAX));
@@ -191,6 +190,8 @@ static void scales(list *l, const mx_spec *spec) {
   const mx_format *format = mx_scale_format(spec->scale);
   if (format->kind == MX_KIND_EXP) {
     add(l, MX_FAULT_SCALE_LOG2_AMAX, 0);
+    add(l, MX_FAULT_SCALE_LOG2_BF16, 0);
+    add(l, MX_FAULT_SCALE_LOG2_F16, 0);
     add(l, MX_FAULT_SCALE_OR, 0);
   } else {
     static const int others[] = {MX_ELEM_E4M3FNUZ, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3};
@@ -324,7 +325,19 @@ static void elements(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_CODE_PLUS, 0)->fit = FIT_PLACE;
 }
 
-static void layouts(list *l, size_t rows, size_t cols) {
+/* Rows of scales that are padded to a multiple of a few where the reader does not expect it, or are not where it does. */
+static void pitches(list *l, size_t across) {
+  static const int ops[] = {MX_FAULT_LAYOUT_WRITTEN, MX_FAULT_LAYOUT_WRITTEN_ZERO, MX_FAULT_LAYOUT_READ, MX_FAULT_LAYOUT_READ_ZERO};
+  size_t last = across;
+  for (size_t of = 2; of <= 256; of *= 2) {
+    const size_t pitch = (across + of - 1) / of * of;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops && pitch != last; i++) add(l, ops[i], (double)pitch);
+    last = pitch;
+  }
+}
+
+static void layouts(list *l, size_t block, size_t rows, size_t cols) {
+  pitches(l, (cols + block - 1) / block);
   add(l, MX_FAULT_LAYOUT_SCALES_TRANSPOSED, 0);
   for (size_t n = 2; n <= 128 && n <= rows && n <= cols; n *= 2) add(l, MX_FAULT_LAYOUT_CODES_TRANSPOSED, (double)n);
   for (double n = 1; n <= 256; n *= 2) add(l, MX_FAULT_LAYOUT_ROW, -n), add(l, MX_FAULT_LAYOUT_ROW, n), add(l, MX_FAULT_LAYOUT_CODES_ROW, -n);
@@ -350,7 +363,7 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   scales(&l, spec);
   divisors(&l, spec, block_rows * block_cols);
   elements(&l, spec);
-  layouts(&l, rows, cols);
+  layouts(&l, block_cols, rows, cols);
   return l.n;
 }
 

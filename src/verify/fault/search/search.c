@@ -352,7 +352,9 @@ static void explain_scales_places(hunt *h, const base *b) {
     for (size_t i = 0; i < n && state && !effort_over(h->e); i++) {
       const mx_fault *f = &o[i].fault;
       tally t = {0};
-      if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE && f->op != MX_FAULT_LAYOUT_SCALES_TRANSPOSED) continue;
+      if (f->op != MX_FAULT_LAYOUT_SWIZZLE && f->op != MX_FAULT_LAYOUT_SWIZZLE_TWICE && f->op != MX_FAULT_LAYOUT_SCALES_TRANSPOSED &&
+          !mxi_fault_is_pitch(f->op))
+        continue;
       effort_spend(h->e, SCALE_WORTH * blocks);
       memcpy(v->trial_scales, v->scales, blocks * sizeof *v->trial_scales);
       mxi_fault_set(&v->r, f, 1);
