@@ -245,6 +245,7 @@ static uint64_t moved(const ref_run *r, const ref_fault *f, const uint8_t *old, 
   const long long c = (long long)col, by = (long long)f->number, pair = c % 2 ? c - 1 : c + 1, group = by >= 2 ? by : 2;
   const size_t first = col / r->width * r->width, width = r->cols - first < r->width ? r->cols - first : r->width;
   const long long w = (long long)width, turned = (((c - (long long)first + by) % w) + w) % w;
+  if (IS(f, "sign smeared")) return c % 2 && is_negative(e, old[row * r->cols + col - 1]) ? (UINT64_C(1) << e->bits) - 1 : code;
   if (IS(f, "swap pairs")) return of_column(r, old, row, col, pair);
   if (IS(f, "column") || IS(f, "column xor")) return old[row * r->cols + ref_from(f, col, r->cols)];
   if (IS(f, "reverse")) return of_column(r, old, row, col, c / group * group + group - 1 - c % group);
@@ -254,8 +255,8 @@ static uint64_t moved(const ref_run *r, const ref_fault *f, const uint8_t *old, 
 }
 
 static int moves(const ref_fault *f) {
-  return IS(f, "swap pairs") || IS(f, "column") || IS(f, "column xor") || IS(f, "reverse") || IS(f, "sign of") || IS(f, "sign of pair") ||
-         IS(f, "sign rolled");
+  return IS(f, "sign smeared") || IS(f, "swap pairs") || IS(f, "column") || IS(f, "column xor") || IS(f, "reverse") || IS(f, "sign of") ||
+         IS(f, "sign of pair") || IS(f, "sign rolled");
 }
 
 static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) {

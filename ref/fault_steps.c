@@ -64,10 +64,14 @@ int ref_meets(const mx_format *format, const ref_fault *f, num y) {
 }
 
 int ref_rounds_by_steps(const ref_fault *f) {
-  static const char *const words[] = {
-      "clip",       "bits behind the point", "guard bits", "float16 then cut", "carry lost", "modulo",
-      "flush",      "subnormal times",       "shift bits", "up from",          "up beyond",  "saturated, carry lost",
-      "half added", "flush rounded"};
+  static const char *const words[] = {"clip",        "bits behind the point",
+                                      "guard bits",  "float16 then cut",
+                                      "carry lost",  "modulo",
+                                      "flush",       "subnormal times",
+                                      "shift bits",  "up from",
+                                      "up beyond",   "saturated, carry lost",
+                                      "half added",  "flush rounded",
+                                      "ties to odd", "subnormal without leading one"};
   for (size_t k = 0; k < sizeof words / sizeof *words; k++)
     if (IS(f, words[k])) return 1;
   return 0;
@@ -93,6 +97,26 @@ static num flush_rounded(const mx_format *format, num y) {
   if (y.kind != NUM_FINITE) return num_zero(y.sign);
   const num rounded = from_units(units(num_abs(y), y.exp - format->man_bits, 1), y.exp - format->man_bits, y.sign);
   return is_below_normal(format, rounded) ? num_zero(y.sign) : rounded;
+}
+
+/* The leading one of a number below the least normal one taken away. What is behind the 64 bits of a quotient keeps it above 0. */
+static num without_leading_one(const mx_format *format, num y) {
+  if (y.kind != NUM_FINITE || !is_below_normal(format, y)) return y;
+  y.sig <<= 1;
+  y.exp--;
+  if (!y.sig && !y.sticky) return num_zero(y.sign);
+  if (!y.sig) y.sig = 1;
+  for (; !(y.sig >> 63); y.exp--) y.sig <<= 1;
+  return y;
+}
+
+/* A tie becomes that of its neighbours whose code is odd. */
+static num ties_to_odd(const mx_format *format, num y) {
+  const num a = num_abs(y);
+  const int unit = binade_of(format, a) - format->man_bits;
+  const uint64_t halves = units(a, unit - 1, 0);
+  if (halves % 2 == 0 || num_cmp(from_units(halves, unit - 1, 0), a) != 0) return y;
+  return from_units(halves / 2 + (count_of(format, a, 0) % 2 == 0), unit, y.sign);
 }
 
 static num clipped(num y, num most) {
@@ -131,6 +155,8 @@ uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const 
   if (IS(f, "carry lost") && !usual) return carry_lost(format, y);
   if (IS(f, "saturated, carry lost") && !num_is_nan(y)) return carry_lost(format, clipped(y, ref_format_largest(format)));
   if (IS(f, "half added") && !usual) y = half_added(format, y);
+  if (IS(f, "ties to odd") && !usual) y = ties_to_odd(format, y);
+  if (IS(f, "subnormal without leading one")) y = without_leading_one(format, y);
   if (IS(f, "flush rounded")) y = flush_rounded(format, y);
   return ref_code(format, y, &other, 0);
 }

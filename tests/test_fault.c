@@ -262,7 +262,10 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp4", NULL, {"all: layout <- scales read at pitch 32"}},
                  {"ocp-mxfp4", NULL, {"all: element rounding <- flush rounded"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- saturated, carry lost"}},
-                 {"nvfp4-plain", NULL, {"all: divisor <- reciprocal estimate 8"}}};
+                 {"nvfp4-plain", NULL, {"all: divisor <- reciprocal estimate 8"}},
+                 {"ocp-mxfp4", NULL, {"all: element rounding <- subnormal without leading one"}},
+                 {"ocp-mxfp4", NULL, {"all: element rounding <- up beyond 3", "rows=60-: layout <- zero"}},
+                 {"ocp-mxfp4", NULL, {"all: code <- sign smeared"}}};
   static float x[2][ROWS * COLS];
   fill(x[0], 1);
   fill(x[1], 7);
@@ -353,14 +356,14 @@ START_TEST(rivals_are_said) {
 }
 END_TEST
 
-/* Identifies a kernel that gives each element the sign of its pair. */
-static void identify_sign_of_pair(mx_identity *id, const float *x) {
+/* Identifies a kernel with a fault. */
+static void identify_fault(mx_identity *id, const float *x, const char *fault) {
   static uint8_t codes[ROWS * COLS];
   mx_spec spec;
   mx_fault f;
   mx_tensor t;
   ck_assert_int_eq(mx_preset_find(&spec, "ocp-mxfp4", NULL), MX_OK);
-  ck_assert_int_eq(mx_fault_parse(&f, "all: code <- sign of pair", NULL), MX_OK);
+  ck_assert_int_eq(mx_fault_parse(&f, fault, NULL), MX_OK);
   ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, COLS, &spec), MX_OK);
   ck_assert_int_eq(mx_quantize_faulty(&t, x, ROWS, COLS, COLS, &spec, &f, 1, NULL), MX_OK);
   for (size_t k = 0; k < ROWS * COLS; k++) codes[k] = (uint8_t)mx_code_at(&t, &spec, k / COLS, k % COLS);
@@ -397,14 +400,16 @@ START_TEST(what_the_data_hide_is_listed) {
   static const int rounds[] = {MX_FAULT_ELEMENT_TIES_AWAY, MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_TIES_UP, MX_FAULT_ELEMENT_TIES_DOWN};
   mx_identity id;
   fill(x, 1);
-  identify_sign_of_pair(&id, x);
+  identify_fault(&id, x, "all: code <- sign of pair");
   ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
   ck_assert(leaves_open(&id, "elem.round"));
   ck_assert(!leaves_open(&id, "scale.form"));
   for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(may_also(&id, rounds[i]));
   ck_assert(!may_also(&id, MX_FAULT_ELEMENT_TRUNCATE));
+  identify_fault(&id, x, "all: element rounding <- up from 4.5"); /* no number is equal to it */
+  ck_assert(may_also(&id, MX_FAULT_ELEMENT_THRESHOLD) || may_also(&id, MX_FAULT_ELEMENT_BEYOND));
   for (size_t i = 0; i < ROWS * COLS; i++) x[i] = roundf(x[i] * 4) / 4;
-  identify_sign_of_pair(&id, x);
+  identify_fault(&id, x, "all: code <- sign of pair");
   for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(!may_also(&id, rounds[i]));
 }
 END_TEST

@@ -360,6 +360,12 @@ static const struct {
      {127, 126},
      {0x97, 0xA7}}, /* -0.125, 3 bits: 1; -0.25, 2: 0 */
     {"ocp-mxfp4", {"all: code <- sign of 1"}, {127, 126}, {0x2F, 0x4F}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- ties to odd"}, {127, 126}, {0xB7, 0xD7}}, /* -1.25 and -2.5 */
+    {"ocp-mxfp4",
+     {"elements=1: input <- times 0.75", "all: element rounding <- subnormal without leading one"},
+     {127, 126},
+     {0x87, 0xB7}}, /* -0.75 less -0.5; -1.5 is normal */
+    {"ocp-mxfp4", {"all: input <- negate", "all: code <- sign smeared"}, {127, 126}, {0xFF, 0xFF}},
     {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
     {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},
     {"ocp-mxfp4", {"all: code <- swap pairs", "elements=0: code <- value 1"}, {127, 126}, {0x71, 0x71}}, /* in this order */
@@ -488,7 +494,8 @@ START_TEST(random_faults_give_the_same_bytes) {
       const size_t n = 1 + (below(3) == 0);
       const int laid_out =
           mx_fault_row_at(op)->arg == MX_FAULT_ARG_LAYOUT || op == MX_FAULT_LAYOUT_SCALES_TILED; /* few layouts need no padding */
-      const int full = laid_out || (mx_fault_row_at(op)->stage == MX_STAGE_ROTATION && below(2));
+      const int down = op == MX_FAULT_LAYOUT_DOWN || op == MX_FAULT_LAYOUT_DOWN_SCALES;          /* as many scales one way as the other */
+      const int full = laid_out || ((down || mx_fault_row_at(op)->stage == MX_STAGE_ROTATION) && below(2));
       const size_t shape = full ? FULL_TILES : below(sizeof shapes / sizeof *shapes), rows = shapes[shape].rows, cols = shapes[shape].cols;
       draw(&spec);
       if (laid_out) spec = (mx_spec){.block_cols = 16};

@@ -370,7 +370,7 @@ static float clamped(const fault_run *r, size_t row, size_t col) {
 
 int mxi_fault_exchanges(int op) {
   return op == MX_FAULT_CODE_SWAP || op == MX_FAULT_CODE_COLUMN || op == MX_FAULT_CODE_COLUMN_XOR || op == MX_FAULT_CODE_REVERSE ||
-         op == MX_FAULT_CODE_SIGN_OF || op == MX_FAULT_CODE_SIGN_ROLLED || op == MX_FAULT_CODE_SIGN_OF_PAIR;
+         op == MX_FAULT_CODE_SIGN_OF || op == MX_FAULT_CODE_SIGN_ROLLED || op == MX_FAULT_CODE_SIGN_OF_PAIR || op == MX_FAULT_CODE_SMEARED;
 }
 
 double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, size_t col) {

@@ -382,6 +382,7 @@ static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_
     if (f->op == MX_FAULT_CODE_REVERSE) row[c] = code_from(r, old, c, (ptrdiff_t)(group - 1) - 2 * (ptrdiff_t)(c % group));
     if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], away & sign);
     if (f->op == MX_FAULT_CODE_SIGN_ROLLED) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], rolled & sign);
+    if (f->op == MX_FAULT_CODE_SMEARED && c % 2 && old[c - 1] & sign) row[c] = (uint8_t)(2 * sign - 1);
     if (f->op == MX_FAULT_CODE_SIGN_OF_PAIR) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], pair & sign);
   }
 }

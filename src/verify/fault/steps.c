@@ -76,6 +76,19 @@ static double shifted(const mx_format *f, double y, double n) {
   return ldexp(y, away - (away & ((1 << (int)n) - 1)));
 }
 
+/* y below the normal numbers without the first of its bits. */
+static double without_leading_one(const mx_format *f, double y) {
+  return y == 0 || !is_below_normal(f, y) ? y : copysign(fabs(y) - ldexp(1, ilogb(y)), y);
+}
+
+/* Ties moved to the neighbour of odd code; all else stays. */
+static double to_odd(const mx_format *f, double y) {
+  int binade;
+  const double u = step_at(f, fabs(y), &binade), n = floor(fabs(y) / u);
+  if (fabs(y) / u - n != 0.5) return y;
+  return copysign((count_of(f, fabs(y), 0) % 2 ? n : n + 1) * u, y);
+}
+
 static double clipped(double y, double most) { return fabs(y) > most ? copysign(most, y) : y; }
 
 /* y and half a step, cut toward zero: a negative number that is not half way or more to the next one loses a step. */
@@ -124,6 +137,12 @@ uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y,
     break;
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
     if (is_below_normal(f, y)) y = (double)((float)y * (float)fault->number);
+    break;
+  case MX_FAULT_ELEMENT_TIES_ODD:
+    if (!usual) y = to_odd(f, y);
+    break;
+  case MX_FAULT_ELEMENT_HIDDEN:
+    y = without_leading_one(f, y);
     break;
   case MX_FAULT_ELEMENT_SHIFT:
     y = shifted(f, y, fault->number);

@@ -54,6 +54,33 @@ static void offer_behind(hunt *h, const mx_fault *mover, const base *b, const mx
   }
 }
 
+/* The rows before the last ones, in which nothing was written: codes and scales are zero and the input is not. 0: there are none, or no others. */
+static size_t written_rows(const mx_sample *s, size_t block_rows) {
+  const size_t of_scales = s->scale_cols * s->scale_bytes, each = s->scale_rows == s->rows ? 1 : block_rows;
+  size_t rows = s->rows, zero = 1;
+  int any = 0;
+  while (rows && zero) {
+    const size_t row = rows - 1;
+    for (size_t c = 0; c < s->cols && zero; c++) zero = s->codes[row * s->cols + c] == 0;
+    for (size_t k = 0; k < of_scales && zero; k++) zero = ((const uint8_t *)s->scales)[row / each * of_scales + k] == 0;
+    for (size_t c = 0; c < s->cols && zero && !any; c++) any = s->x[row * s->ld + c] != 0;
+    rows -= zero;
+  }
+  return any ? rows / block_rows * block_rows : 0;
+}
+
+/* Where the last rows were not written, one more fault is looked for in the others. */
+static void explain_written(hunt *h, const base *plain, explain_view *explain, size_t block_rows) {
+  const mx_sample *s = &h->samples[h->largest];
+  mx_sample before = *s;
+  base at = {.preset = plain->preset, .spec = plain->spec};
+  before.rows = written_rows(s, block_rows);
+  if (!before.rows || plain->spec.tensor_norm) return;
+  before.scale_rows = s->scale_rows == s->rows ? before.rows : before.rows / block_rows;
+  const mx_fault mover = {.region = {.of = MX_REGION_ROWS, .first = before.rows, .last = UINT64_MAX}, .op = MX_FAULT_LAYOUT_ZERO};
+  if (mxi_fault_base_look_at(&at, &before, h->e) && at.codes <= MOST_WRONG) offer_behind(h, &mover, &at, &before, explain);
+}
+
 void mxi_search_behind(hunt *h, const char *over, explain_view *explain) {
   const mx_sample *s = &h->samples[h->largest];
   unsigned bits = 0;
@@ -68,6 +95,7 @@ void mxi_search_behind(hunt *h, const char *over, explain_view *explain) {
     if (plain.spec.block_rows > 1 || !mxi_fault_base_look_at(&plain, s, h->e)) continue;
     size_t block_rows, width;
     mx_spec_block(&plain.spec, s->rows, s->cols, &block_rows, &width);
+    explain_written(h, &plain, explain, block_rows);
     for (size_t k = 0; k < sizeof movers / sizeof *movers && !sure(h->best) && !effort_over(h->e); k++) {
       moved_back m;
       base at = {.preset = plain.preset, .spec = plain.spec};

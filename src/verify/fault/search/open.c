@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/fault/elements.h"
 #include "verify/fault/search/answers.h"
 #include "verify/fault/search/options.h"
 
@@ -76,6 +77,13 @@ size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec 
   mx_sample drawn = samples[0];
   if (drawn.rows * drawn.cols > DRAWN_ELEMENTS) drawn.rows = DRAWN_ELEMENTS / drawn.cols + 1;
   r.looks = first_rows(&r.few, &r.amax, &samples[0], spec, faults, n_faults, &r.e);
+  for (size_t i = 0; i < n_faults; i++) { /* a threshold that no number is equal to */
+    mx_alternative a = {.n_faults = n_faults};
+    memcpy(a.fault, faults, n_faults * sizeof *faults);
+    if (!mxi_fault_is_threshold(faults[i].op)) continue;
+    a.fault[i].op = faults[i].op == MX_FAULT_ELEMENT_BEYOND ? MX_FAULT_ELEMENT_THRESHOLD : MX_FAULT_ELEMENT_BEYOND;
+    if (gives(&r, a.fault, n_faults) && found < MX_ALTERNATIVES) out[found++] = a;
+  }
   for (int beside = 1; beside >= 0; beside--) {
     if (beside ? n_faults == MX_FAULTS : n_faults != 1) continue;
     for (size_t i = 0; i < count && found < MX_ALTERNATIVES && !effort_over(&r.e); i++) {

@@ -279,6 +279,7 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_ELEMENT_AWAY,
                               MX_FAULT_ELEMENT_TIES_AWAY,
                               MX_FAULT_ELEMENT_TIES_ZERO,
+                              MX_FAULT_ELEMENT_TIES_ODD,
                               MX_FAULT_ELEMENT_TIES_UP,
                               MX_FAULT_ELEMENT_TIES_DOWN,
                               MX_FAULT_ELEMENT_WRAP,
@@ -289,6 +290,7 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_CODE_SIGN_OF_PAIR,
                               MX_FAULT_CODE_SIGN_OF_LARGEST,
                               MX_FAULT_CODE_SWAP,
+                              MX_FAULT_CODE_SMEARED,
                               MX_FAULT_CODE_LOWEST,
                               MX_FAULT_ELEMENT_CARRY,
                               MX_FAULT_ELEMENT_SATURATED_CARRY,
@@ -296,6 +298,7 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_ELEMENT_MODULO,
                               MX_FAULT_ELEMENT_FLUSH,
                               MX_FAULT_ELEMENT_FLUSH_ROUNDED,
+                              MX_FAULT_ELEMENT_HIDDEN,
                               MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
