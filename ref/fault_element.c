@@ -90,6 +90,12 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "bfloat16")) return num_div_r(x, num_round(ref_divisor(plan, s), NUM_BF16), NUM_F32);
   if (IS(f, "unrounded") && !num_is_zero(amax)) return num_div_r(x, num_div_r(amax, most, NUM_F32), NUM_F32);
   if (IS(f, "unrounded times") && !num_is_zero(amax)) return num_mul_r(x, num_div_r(most, amax, NUM_F32), NUM_F32);
+  if (IS(f, "unrounded reciprocal") && !num_is_zero(amax))
+    return num_mul_r(x, num_div_r(num_int(1), num_div_r(amax, most, NUM_F32), NUM_F32), NUM_F32);
+  if (IS(f, "before rounding")) {
+    ref_scale number;
+    return ref_scaled(plan, ref_unrounded(&number, l->r, l->d, l->a) ? &number : s, x);
+  }
   if (IS(f, "inverted")) return num_mul_r(x, ref_divisor(plan, s), NUM_F32);
   if (IS(f, "twice")) return num_div_r(num_round(ref_scaled(plan, s, x), NUM_F32), ref_divisor(plan, s), NUM_F32);
   if (IS(f, "no tensor scale")) return num_div_r(x, part_of(plan, s), NUM_F32);

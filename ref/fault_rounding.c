@@ -1,11 +1,10 @@
 /* Makes the code of a scale by the roundings of SPEC 9 that no key names. */
 #include "fault_run.h"
 
-/* The number that the rule rounds, as a binary32; 0 where it rounds none. */
-static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second) {
+/* The number that the rule rounds, as a binary32, in the scale that it makes; 0 where it rounds none. */
+static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second, ref_scale out[2]) {
   ref_plan wide = *ref_plan_at(r, d, a);
   mx_spec spec = *r->plan.spec;
-  ref_scale out[2];
   const ref_block block = ref_load(r, d, a);
   spec.scale_round = MX_SCALE_ROUND_RNE;
   spec.scale_min = 0;
@@ -17,6 +16,13 @@ static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second)
   if (num_is_zero(amax) || !ref_block_scales_from(out, &wide, &block, amax)) return num_zero(0);
   const num v = ref_value(wide.scale, out[second].code);
   return v.kind == NUM_FINITE && !v.sign ? v : num_zero(0);
+}
+
+int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a) {
+  ref_scale out[2];
+  if (ref_has_special(r, d, a) || num_is_zero(number_of(r, d, a, ref_finite_amax(r, d, a), 0, out))) return 0;
+  *scale = out[0];
+  return 1;
 }
 
 static uint64_t nearest(const mx_format *f, num v) {
@@ -84,7 +90,8 @@ uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_
   if (IS(f, "or of exponents")) return powers ? or_of_exponents(r, d, a) : code;
   if (IS(f, "log2 of amax rounded"))
     return powers && !num_is_zero(amax) ? of_exponent(r, log2_nearest(amax) - ref_format_largest(r->plan.elem).exp) : code;
-  const num v = number_of(r, d, a, amax, second);
+  ref_scale made[2];
+  const num v = number_of(r, d, a, amax, second, made);
   if (IS(f, "log2 bfloat16") || IS(f, "log2 float16"))
     return powers && r->plan.spec->tensor_norm == MX_TENSOR_NORM_NONE && !num_is_zero(amax) ? by_narrow_log2(r, f, amax, v, code) : code;
   if (num_is_zero(v)) return code;

@@ -154,6 +154,8 @@ static const struct {
              {REF_DIVISOR, NOTHING, "bfloat16"},
              {REF_DIVISOR, NOTHING, "unrounded"},
              {REF_DIVISOR, NOTHING, "unrounded times"},
+             {REF_DIVISOR, NOTHING, "unrounded reciprocal"},
+             {REF_DIVISOR, NOTHING, "before rounding"},
              {REF_DIVISOR, NOTHING, "no tensor scale"},
              {REF_DIVISOR, NOTHING, "tensor scale twice"},
              {REF_DIVISOR, NOTHING, "tensor scale inverted"},

@@ -265,7 +265,9 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- plus 1"}, {127, 126}, {0x95, 0xA5}},
     {"ocp-mxfp4", {"all: divisor <- row -1"}, {127, 126}, {0xA7, 0xA5}},
     {"ocp-mxfp4", {"all: divisor <- unrounded"}, {127, 126}, {0xA7, 0xC7}}, /* by 1 and 0.5 */
-    {"ocp-mxfp4", {"all: divisor <- as e4m3"}, {127, 126}, {0x00, 0x80}},   /* 7F is NaN: zeros; 7E is 448 */
+    {"ocp-mxfp4", {"all: divisor <- unrounded reciprocal"}, {127, 126}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: scale rounding <- value 56", "all: divisor <- before rounding"}, {0x38, 0x38}, {0xA7, 0xC7}}, /* by 448 T, 224 T */
+    {"ocp-mxfp4", {"all: divisor <- as e4m3"}, {127, 126}, {0x00, 0x80}}, /* 7F is NaN: zeros; 7E is 448 */
     {"ocp-mxfp4", {"all: divisor <- as number e4m3"}, {127, 126}, {0x80, 0x80}},
     {"ocp-mxfp4", {"all: divisor <- row xor 1"}, {127, 126}, {0xC7, 0xA5}},
     {"nvfp4-plain", {"all: tensor scale <- value 1"}, {0x38, 0x30}, {0xA7, 0xC7}}, /* as if T were 1 */

@@ -215,7 +215,7 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed
   if (over_known) found = over;
   if (!found.n) return 0;
   blamed(out, &found);
-  if (over_known) { /* the name says what someone did, the faults run */
+  if (over_known && strcmp(known->name, out->name) != 0) { /* the name says what someone did, the faults run */
     out->name = known->name;
     memcpy(out->text, known->text, sizeof out->text);
   }

@@ -120,11 +120,15 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   case MX_FAULT_DIVISOR_BF16:
     return (double)(x / mxi_round_dtype(mxi_fault_divisor(p, s), MX_INPUT_DTYPE_BFLOAT16));
   case MX_FAULT_DIVISOR_UNROUNDED:
+  case MX_FAULT_DIVISOR_UNROUNDED_RCP:
   case MX_FAULT_DIVISOR_UNROUNDED_TIMES: {
     const float amax = r->stats[b->d * r->across + b->a].amax_finite, largest = (float)p->f;
     if (amax == 0) return mxi_scaled_value(p, s, x);
+    if (f->op == MX_FAULT_DIVISOR_UNROUNDED_RCP) return (double)(x * (1 / (amax / largest)));
     return f->op == MX_FAULT_DIVISOR_UNROUNDED ? (double)(x / (amax / largest)) : (double)(x * (largest / amax));
   }
+  case MX_FAULT_DIVISOR_BEFORE: /* by the scale that divide_by() left */
+    return mxi_scaled_value(p, s, x);
   case MX_FAULT_DIVISOR_NO_TENSOR:
     return (double)(x / part_of(p, s));
   case MX_FAULT_DIVISOR_TENSOR_TWICE:
@@ -234,6 +238,7 @@ static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col
     b->scale = b->rule;
   else
     mxi_block_scale_given(&b->scale, mxi_fault_plan(r, b->d, b->a), code);
+  if (b->divisor && b->divisor->op == MX_FAULT_DIVISOR_BEFORE) mxi_fault_unrounded_scale(&b->scale, r, b->d * r->across + b->a);
 }
 
 void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {

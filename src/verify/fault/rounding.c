@@ -5,11 +5,9 @@
 #include "verify/fault/elements.h"
 #include "verify/fault/run.h"
 
-/* The number that the rule rounds to a scale, rounded to binary32; 0 for one that is rounded to no scale. */
-static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_4, size_t k) {
+/* The plan with scales in binary32, which hold the number that the rule rounds to a scale. */
+static mx_plan unrounded(const fault_run *r, size_t k) {
   mx_plan p = *mxi_fault_plan(r, k / r->across, k % r->across);
-  uint32_t bits;
-  float v;
   p.scale = mx_scale_format(MX_SCALE_FP32);
   p.scale_values = NULL;
   p.spec.scale_round = MX_SCALE_ROUND_RNE;
@@ -18,9 +16,29 @@ static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_
   p.spec.scale_zero = MX_SCALE_ZERO_ZERO;
   p.spec.scale_allzero = MX_SCALE_ALLZERO_ZERO;
   p.scale_encode = mx_scale_encoding(&p.spec);
-  if (st->amax_finite == 0 || mxi_block_scale_code(&bits, &p, st, map_to_4, k)) return 0;
+  return p;
+}
+
+static float of_bits(uint32_t bits) {
+  float v;
   memcpy(&v, &bits, sizeof v);
   return isfinite(v) && v > 0 ? v : 0;
+}
+
+/* The number that the rule rounds to a scale, rounded to binary32; 0 for one that is rounded to no scale. */
+static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_4, size_t k) {
+  const mx_plan p = unrounded(r, k);
+  uint32_t bits;
+  return st->amax_finite == 0 || mxi_block_scale_code(&bits, &p, st, map_to_4, k) ? 0 : of_bits(bits);
+}
+
+int mxi_fault_unrounded_scale(mx_block_scale *out, const fault_run *r, size_t k) {
+  const mx_block_stats *st = &r->stats[k];
+  const mx_plan p = unrounded(r, k);
+  mx_block_scale s;
+  if (st->has_nan || st->has_inf || st->amax_finite == 0 || mxi_block_scale_find(&s, &p, st, 0, k) || of_bits(s.code) == 0) return 0;
+  *out = s;
+  return 1;
 }
 
 static uint32_t nearest(const mx_format *f, float v) { return (uint32_t)mx_encode(f, (double)v, &(mx_encoding){0}, 0); }

@@ -111,6 +111,8 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code);
+/* The scale of block k as its rule has it before it is rounded, in binary32. 0: it rounds no number. */
+int mxi_fault_unrounded_scale(mx_block_scale *out, const fault_run *r, size_t k);
 /* Rules by which kernels make a power of two of a block's maximum, scale.rule with scale.round. NULL beyond the last. */
 typedef struct fault_rule {
   const char *name;

@@ -243,6 +243,7 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++) add(l, MX_FAULT_DIVISOR_LANES, steps[i]);
   if (area <= MX_REGION_MOST) add(l, MX_FAULT_DIVISOR_LANES_FROM, 0), add(l, MX_FAULT_DIVISOR_LANES_TO, 0);
   EACH(l, MX_FAULT_DIVISOR_ORDER, -1, 1);
+  add(l, MX_FAULT_DIVISOR_ORDER, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
   add(l, MX_FAULT_DIVISOR_REPEATED, 0);
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
@@ -258,11 +259,12 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
     add_format(l, MX_FAULT_DIVISOR_AS, read[i]), add_format(l, MX_FAULT_DIVISOR_AS_NUMBER, read[i]);
-  static const int plain[] = {
-      MX_FAULT_DIVISOR_TO_ZERO,         MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,     MX_FAULT_DIVISOR_HALF,
-      MX_FAULT_DIVISOR_RCP_BF16,        MX_FAULT_DIVISOR_RCP_F16,      MX_FAULT_DIVISOR_BF16,      MX_FAULT_DIVISOR_UNROUNDED,
-      MX_FAULT_DIVISOR_UNROUNDED_TIMES, MX_FAULT_DIVISOR_RCP_NAN,      MX_FAULT_DIVISOR_NO_TENSOR, MX_FAULT_DIVISOR_TENSOR_TWICE,
-      MX_FAULT_DIVISOR_TENSOR_INVERTED, MX_FAULT_DIVISOR_ONE,          MX_FAULT_DIVISOR_INVERTED,  MX_FAULT_DIVISOR_TWICE};
+  static const int plain[] = {MX_FAULT_DIVISOR_TO_ZERO,       MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,
+                              MX_FAULT_DIVISOR_HALF,          MX_FAULT_DIVISOR_RCP_BF16,     MX_FAULT_DIVISOR_RCP_F16,
+                              MX_FAULT_DIVISOR_BF16,          MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
+                              MX_FAULT_DIVISOR_RCP_NAN,       MX_FAULT_DIVISOR_NO_TENSOR,    MX_FAULT_DIVISOR_TENSOR_TWICE,
+                              MX_FAULT_DIVISOR_UNROUNDED_RCP, MX_FAULT_DIVISOR_BEFORE,       MX_FAULT_DIVISOR_TENSOR_INVERTED,
+                              MX_FAULT_DIVISOR_ONE,           MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   const int of_powers =
       mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE; /* whose reciprocals have no bits */
