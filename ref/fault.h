@@ -10,6 +10,15 @@ extern "C" {
 
 enum { REF_FAULT_NUMBERS = 128 };
 
+/** RANDOM: which random number an element gets. */
+typedef struct ref_random_source {
+  const char *generator, *count; /* in tables of ref */
+  uint32_t seed;
+  char join;                     /* ':', '+' or '^' */
+  unsigned long long tile, over; /* rows of a tile; what the count is divided by */
+  int bits, low, folded;         /* of the word */
+} ref_random_source;
+
 /** REGION: STAGE <- OPERATION [ARGUMENT], as it was read: words point into tables of ref. */
 typedef struct ref_fault {
   const char *region;                   /* "all", "rows", ... */
@@ -23,6 +32,7 @@ typedef struct ref_fault {
   const mx_format *format; /* a FORMAT */
   int layout;
   const char *rule; /* a RULE */
+  ref_random_source random;
 } ref_fault;
 
 /** Read one fault. MX_ERR_ARG for a word that ref lacks, which the message names. */

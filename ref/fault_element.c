@@ -200,6 +200,8 @@ static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_
   if (!f && !l->how) return ref_element(plan, &l->scale, x, index, &unused);
   if (how.base.round == MX_ROUND_SCAN_X || how.base.round == MX_ROUND_SCAN_Y) how.base.round = MX_ROUND_RNE;
   if (!f) return ref_code(plan->elem, y, &how, 0);
+  if (ref_is_random(f) && y.kind != NUM_NAN && y.kind != NUM_INF)
+    return ref_random_code(l->r, f, y, (size_t)(index / l->r->cols), (size_t)(index % l->r->cols));
   if (IS(f, "bfloat16")) y = num_round(num_round(y, NUM_F32), NUM_BF16);
   if (IS(f, "bfloat16 cut")) y = ref_cut_to_bf16(num_round(y, NUM_F32));
   if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);

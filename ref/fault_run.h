@@ -86,6 +86,11 @@ uint64_t ref_count(const mx_format *format, num a); /* the code of the nearest n
 int ref_meets(const mx_format *format, const ref_fault *f, num y);
 uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const ref_how *how);
 
+/* fault_random.c: reads "pcg 1234+index/2 24"; is it a rounding at random, and the code of y under it. */
+int ref_read_random(ref_random_source *s, const char *text);
+int ref_is_random(const ref_fault *f);
+uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row, size_t col);
+
 /* The stages, each all of its faults, in the order in which they are given. */
 mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);
 num ref_fault_tensor(const ref_run *r);

@@ -7,7 +7,7 @@
 #include "fail.h"
 #include "fault_run.h"
 
-enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE, BITS };
+enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE, BITS, RANDOM };
 
 static const struct {
   int stage, takes;
@@ -191,6 +191,13 @@ static const struct {
              {REF_ELEMENT, NOTHING, "ties up"},
              {REF_ELEMENT, NOTHING, "ties down"},
              {REF_ELEMENT, NOTHING, "ties to odd"},
+             {REF_ELEMENT, RANDOM, "random below"},
+             {REF_ELEMENT, RANDOM, "random carry"},
+             {REF_ELEMENT, RANDOM, "random carry of half"},
+             {REF_ELEMENT, RANDOM, "random floor"},
+             {REF_ELEMENT, RANDOM, "random then nearest"},
+             {REF_ELEMENT, RANDOM, "random signed"},
+             {REF_ELEMENT, RANDOM, "random of own step"},
              {REF_ELEMENT, NOTHING, "wrap"},
              {REF_CODE, NOTHING, "negate"},
              {REF_CODE, NOTHING, "abs"},
@@ -335,6 +342,8 @@ static int read_argument(ref_fault *f, int takes, const char *text) {
   }
   case BITS:
     return read_bits(f, text);
+  case RANDOM:
+    return ref_read_random(&f->random, text);
   case LAYOUT:
     for (size_t k = 1; k < LENGTH(layouts); k++)
       if (layouts[k] && !strcmp(layouts[k], text)) return f->layout = (int)k, 1;

@@ -37,6 +37,8 @@ START_TEST(text_there_and_back) {
                                       "all: layout <- scales twice in nv128x4",
                                       "all: layout <- codes by bits c0,c2,c1,r0",
                                       "all: layout <- scales tiled by bits c0,c1,r5,r6,r0,r1,r2,r3,r4",
+                                      "all: element rounding <- random below philox1 4294967295:index/4 folded",
+                                      "all: element rounding <- random carry of half pcg 7^tile16/128 low24",
                                       "tail: divisor <- rule nearest"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -268,7 +270,10 @@ START_TEST(found_and_predicts) {
                  {"nvfp4-plain", NULL, {"all: divisor <- reciprocal estimate 8"}},
                  {"ocp-mxfp4", NULL, {"all: element rounding <- subnormal without leading one"}},
                  {"ocp-mxfp4", NULL, {"all: element rounding <- up beyond 3", "rows=60-: layout <- zero"}},
-                 {"ocp-mxfp4", NULL, {"all: code <- sign smeared"}}};
+                 {"ocp-mxfp4", NULL, {"all: code <- sign smeared"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- random carry fmix 42^column 24"}},
+                 {"ocp-mxint8", NULL, {"all: element rounding <- random floor lcg 7:index low16"}},
+                 {"nvfp4-plain", NULL, {"all: element rounding <- random then nearest philox 1234:index/2 32"}}};
   static float x[2][ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     if (!run_whole() && i % SHARE) continue;

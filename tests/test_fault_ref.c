@@ -83,7 +83,7 @@ static int verdict(const outcome *o) {
 static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   static const char *const numbers[] = {"0.5", "0.9", "1.5", "2", "6", "0.1", "100", "-1", "1e30", "33.3", "0"};
   const mx_fault_row *row = mx_fault_row_at(op);
-  char argument[32] = "";
+  char argument[64] = "";
   const int rotation = row->stage == MX_STAGE_ROTATION, code = strstr(row->words, " code %s") || strstr(row->words, "code %s ");
   switch (row->arg) {
   case MX_FAULT_ARG_NUMBER:
@@ -109,6 +109,17 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
       snprintf(argument + 3 * k, sizeof argument - 3 * k, "%c%s", k ? ',' : ' ', bits[from]);
       memcpy(bits[from], bits[k], sizeof bits[k]);
     }
+    break;
+  }
+  case MX_FAULT_ARG_RANDOM: {
+    static const char *const generators[] = {"philox", "philox1", "curand", "curand4",  "lfsr16",    "lcg",       "splitmix", "pcg",  "fmix",
+                                             "golden", "lowbias", "wang",   "xorshift", "xorshift2", "xorshift3", "lcg1",     "weyl", "mix64"};
+    static const char *const counts[] = {"index", "padded/2", "column", "row", "block", "lane/4", "tile2", "tile16/8", "index/128"};
+    static const char *const parts[] = {"32", "24", "1", "16", "low8", "low32", "folded", "15", "low1"};
+    const uint32_t g = below(sizeof generators / sizeof *generators);
+    const char join = g < 7 ? ':' : "+^"[below(2)];
+    snprintf(argument, sizeof argument, " %s %u%c%s %s", generators[g], below(3) ? below(5000) : UINT32_MAX - below(3), join,
+             counts[below(sizeof counts / sizeof *counts)], parts[below(sizeof parts / sizeof *parts)]);
     break;
   }
   case MX_FAULT_ARG_RULE: {
@@ -177,6 +188,19 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "all: layout <- codes by bits c0c1",
                                       "all: layout <- codes by bits c0,x1",
                                       "all: layout <- codes by bits r0,c0,r1,c1,r2,c2,r3,c3,r4,c4,r5,c5,r6,c6",
+                                      "all: element rounding <- random carry",
+                                      "all: element rounding <- random carry pcg",
+                                      "all: element rounding <- random carry pcg 7:index 24",
+                                      "all: element rounding <- random carry philox 7+index 24",
+                                      "all: element rounding <- random carry pcg 4294967296+index 24",
+                                      "all: element rounding <- random carry pcg 7+index/3 24",
+                                      "all: element rounding <- random carry pcg 7+tile 24",
+                                      "all: element rounding <- random carry pcg 7+tile3 24",
+                                      "all: element rounding <- random carry pcg 7+index2 24",
+                                      "all: element rounding <- random carry pcg 7+index 33",
+                                      "all: element rounding <- random carry pcg 7+index 0",
+                                      "all: element rounding <- random carry pcg 7+index",
+                                      "all: element rounding <- random carry pcg 7+index 24 bits",
                                       "lanes=3: input <- relu"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -367,6 +391,23 @@ static const struct {
      {"elements=1: input <- times 0.75", "all: element rounding <- subnormal without leading one"},
      {127, 126},
      {0x87, 0xB7}}, /* -0.75 less -0.5; -1.5 is normal */
+    /* -1.25 and -2.5 are half way; the numbers of columns 1 of rows 0 and 1 are 1 and 33 times 0.618034: 0.618 and 0.395 */
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random below weyl 0+index 32"}, {127, 126}, {0xA7, 0xD7}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random carry weyl 0+index 24"}, {127, 126}, {0xB7, 0xC7}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random carry of half weyl 0+index 24"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random floor weyl 0+index 16"}, {127, 126}, {0xA7, 0xD7}},
+    {"ocp-mxfp4",
+     {"all: input <- times 1.25", "all: element rounding <- random then nearest weyl 0+index 16"},
+     {127, 126},
+     {0xB7, 0xD7}}, /* 1.25 and .309; 2.5 and .395 */
+    {"ocp-mxfp4",
+     {"all: input <- times 1.25", "all: element rounding <- random signed weyl 0+index 16"},
+     {127, 126},
+     {0xA7, 0xC6}}, /* .5 - .382, .5 + .395; the largest and 32 times 0.618034: .777, one less */
+    {"ocp-mxfp4",
+     {"elements=1: input <- times 0.75", "all: element rounding <- random of own step weyl 0+index 16"},
+     {127, 126},
+     {0x97, 0xB7}}, /* .75 and .618 of .25; 1.5 and less than one of .5 */
     {"ocp-mxfp4", {"all: input <- negate", "all: code <- sign smeared"}, {127, 126}, {0xFF, 0xFF}},
     {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
     {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},

@@ -32,7 +32,8 @@ typedef enum mx_fault_arg {
   MX_FAULT_ARG_FORMAT,
   MX_FAULT_ARG_LAYOUT,
   MX_FAULT_ARG_RULE,
-  MX_FAULT_ARG_BITS
+  MX_FAULT_ARG_BITS,
+  MX_FAULT_ARG_RANDOM
 } mx_fault_arg;
 
 /** Where a fault acts: everywhere, or where the number that is named here (of a row, a column, ...) lies in a set or an interval. Numbers count from 0. */
@@ -64,9 +65,10 @@ typedef struct mx_region {
 /** One fault: REGION: STAGE <- OPERATION [ARGUMENT]. The zero struct is none. */
 typedef struct mx_fault {
   mx_region region;
-  int op;        /* MX_FAULT_*; its row says the stage */
-  double number; /* the argument of an operation that takes a NUMBER, a COUNT (an integer) or BITS (a digit of 16 each behind a 1: SPEC 9) */
-  int format; /* the argument of one that takes a FORMAT (elements, then scales), a LAYOUT (an mx_layout) or a RULE (their order in SPEC 9) */
+  int op; /* MX_FAULT_*; its row says the stage */
+  double
+      number; /* the argument of an operation that takes a NUMBER, a COUNT (an integer), BITS (a digit of 16 each behind a 1) or RANDOM (a seed) */
+  int format; /* of one that takes a FORMAT (elements, then scales), a LAYOUT (an mx_layout), a RULE (their order in SPEC 9) or RANDOM (the rest) */
 } mx_fault;
 enum { MX_FAULTS = 2, MX_FAULT_TEXT = 640 };
 

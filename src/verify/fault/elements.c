@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
+#include "verify/fault/random.h"
 
 /* ---- the divisor */
 
@@ -277,6 +278,8 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
   if (!f && !b->divisor) return mxi_element_code_of(p, &b->scale, x, y, index);
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RNE;
   if (!f) return (uint32_t)mx_encode(p->elem, y, &how, 0);
+  if (mxi_fault_is_random(f->op) && isfinite(y)) return mxi_random_code(r, f, y, (size_t)index / r->cols, (size_t)index % r->cols);
+  if (mxi_fault_is_random(f->op)) return (uint32_t)mx_encode(p->elem, y, &how, 0);
   const int negative = signbit(y) != 0;
   switch (f->op) {
   case MX_FAULT_ELEMENT_BF16:

@@ -10,6 +10,7 @@
 #include "mxgold/format.h"
 #include "mxgold/layout.h"
 #include "verify/fault/bits.h"
+#include "verify/fault/random.h"
 #include "verify/fault/run.h"
 
 static const mx_fault_row rows[MX_FAULT_COUNT] = {
@@ -136,6 +137,10 @@ static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
   case MX_FAULT_ARG_BITS:
     if (mxi_bits_read(&f->number, text)) return MX_OK;
     return mx_fail(err, MX_ERR_ARG, "fault: bits '%s': expected an order of the bits of columns and rows, as c0,c2,c1,r0", text);
+  case MX_FAULT_ARG_RANDOM:
+    if (mxi_random_read(f, text)) return MX_OK;
+    return mx_fail(err, MX_ERR_ARG,
+                   "fault: random number '%.80s': expected GENERATOR SEED+COUNT BITS, as pcg 1234+index 24 or philox 42:column 32", text);
   case MX_FAULT_ARG_RULE:
     for (f->format = 0; mxi_fault_rule(f->format); f->format++)
       if (!strcmp(mxi_fault_rule(f->format)->name, text)) return MX_OK;
@@ -223,6 +228,7 @@ static void print_argument(char out[64], const mx_fault *f) {
   if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, 64, "%s", mxi_fault_format(f->format)->name);
   if (arg == MX_FAULT_ARG_LAYOUT) snprintf(out, 64, "%s", mx_layout_name((mx_layout)f->format));
   if (arg == MX_FAULT_ARG_BITS) mxi_bits_print(out, 64, f->number);
+  if (arg == MX_FAULT_ARG_RANDOM) mxi_random_print(out, 64, f);
   if (arg == MX_FAULT_ARG_RULE) snprintf(out, 64, "%s", mxi_fault_rule(f->format)->name);
 }
 

@@ -10,6 +10,7 @@
 typedef struct effort {
   uint64_t left; /* elements that may still be run */
   deadline until;
+  int random_looks; /* how often the numbers of a rounding at random may still be looked for */
 } effort;
 
 /** Notes that so many elements were run. */

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
+#include "verify/fault/random.h"
 #include "verify/fault/search/answers.h"
 #include "verify/fault/search/options.h"
+#include "verify/fault/search/randoms.h"
 
 /* Elements that are run at most, for keys and for faults: each that is open takes a run of all of the data. Half a second or so on a processor of 2020. */
 static const uint64_t OPEN_WORK = UINT64_C(12000000);
@@ -83,6 +85,12 @@ size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec 
     if (!mxi_fault_is_threshold(faults[i].op)) continue;
     a.fault[i].op = faults[i].op == MX_FAULT_ELEMENT_BEYOND ? MX_FAULT_ELEMENT_THRESHOLD : MX_FAULT_ELEMENT_BEYOND;
     if (gives(&r, a.fault, n_faults) && found < MX_ALTERNATIVES) out[found++] = a;
+  }
+  for (size_t i = 0; i < n_faults; i++) { /* random numbers of more bits than the data tell */
+    mx_alternative a = {.n_faults = n_faults};
+    memcpy(a.fault, faults, n_faults * sizeof *faults);
+    for (int k = 0; mxi_fault_is_random(faults[i].op) && mxi_random_of_bits(&a.fault[i], &faults[i], k); k++)
+      if (a.fault[i].format != faults[i].format && found < MX_ALTERNATIVES && gives(&r, a.fault, n_faults)) out[found++] = a;
   }
   for (int beside = 1; beside >= 0; beside--) {
     if (beside ? n_faults == MX_FAULTS : n_faults != 1) continue;

@@ -14,6 +14,7 @@
 #include "verify/fault/search/known.h"
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/places.h"
+#include "verify/fault/search/randoms.h"
 #include "verify/fault/search/thresholds.h"
 #include "verify/fault/search/where.h"
 #include "verify/trial/bases.h"
@@ -279,6 +280,9 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
       break;
     }
   }
+  option chance = {.fit = FIT_NOT};
+  double bits;
+  if (seen && !out->n && mxi_find_random(&chance.fault, &bits, v)) try_codes(out, v, seen, &chance, &chance.fault, bits, state);
   free(o);
 }
 
@@ -657,7 +661,7 @@ static void search_keyed(hunt *h, const keyed_spec *keyed, size_t n) {
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, const keyed_spec *keyed, size_t n_keyed,
                      deadline until) {
   *out = (blame){.n = 0};
-  effort e = {.left = ALL_WORK, .until = until};
+  effort e = {.left = ALL_WORK, .until = until, .random_looks = RANDOM_LOOKS};
   hunt h = {.samples = samples, .n = n, .best = out, .e = &e};
   if (!n || !samples[0].codes) return;
   h.largest = mxi_largest_sample(samples, n);

@@ -1,0 +1,213 @@
+/* Rounds elements by random numbers that are none of SPEC 6, as SPEC 9 has them: the words that begin with "random". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_run.h"
+
+static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "splitmix"};
+static const char *const joined[] = {"pcg", "fmix", "golden", "lowbias", "wang", "xorshift", "xorshift2", "xorshift3", "lcg1", "weyl", "mix64"};
+static const char *const counted[] = {"index", "padded", "column", "row", "block", "lane", "tile"};
+
+#define LENGTH(table) (sizeof table / sizeof *table)
+
+/* The entry with which the text begins, up to a blank, a digit behind the name, or another mark; *at is put behind it. */
+static const char *entry(const char *const *table, size_t n, const char **at, size_t length) {
+  for (size_t k = 0; k < n; k++)
+    if (strlen(table[k]) == length && !strncmp(table[k], *at, length)) {
+      *at += length;
+      return table[k];
+    }
+  return NULL;
+}
+
+static int digits(unsigned long long *out, const char **at) {
+  char *end;
+  const size_t n = strspn(*at, "0123456789");
+  *out = strtoull(*at, &end, 10);
+  *at = end;
+  return n > 0 && n <= 10;
+}
+
+static int is_power(unsigned long long n, unsigned long long least, unsigned long long most) {
+  return n >= least && n <= most && !(n & (n - 1));
+}
+
+int ref_read_random(ref_random_source *s, const char *at) {
+  unsigned long long n;
+  const size_t name = strcspn(at, " ");
+  *s = (ref_random_source){.over = 1};
+  const char *const key = entry(keyed, LENGTH(keyed), &at, name);
+  s->generator = key ? key : entry(joined, LENGTH(joined), &at, name);
+  if (!s->generator || *at++ != ' ' || !digits(&n, &at) || n > UINT32_MAX) return 0;
+  s->seed = (uint32_t)n;
+  s->join = *at;
+  if (!*at || (key ? *at != ':' : *at != '+' && *at != '^')) return 0;
+  at++;
+  s->count = entry(counted, LENGTH(counted), &at, strspn(at, "abcdefghijklmnopqrstuvwxyz"));
+  if (!s->count) return 0;
+  if (!strcmp(s->count, "tile")) {
+    if (!digits(&s->tile, &at) || !is_power(s->tile, 1, 32768)) return 0;
+  }
+  if (*at == '/' && (at++, !digits(&s->over, &at) || !is_power(s->over, 2, 128))) return 0;
+  if (*at++ != ' ') return 0;
+  if (!strcmp(at, "folded")) return s->folded = 1;
+  if (!strncmp(at, "low", 3)) s->low = 1, at += 3;
+  if (!digits(&n, &at) || n < 1 || n > 32 || *at) return 0;
+  return s->bits = (int)n, 1;
+}
+
+/* ---- words */
+
+static uint32_t count_of(const ref_random_source *s, const ref_run *r, size_t row, size_t col) {
+  const char *by = s->count;
+  uint64_t n = (uint64_t)row * r->cols + col;
+  if (!strcmp(by, "padded")) n = (uint64_t)row * (r->across * r->width) + col;
+  if (!strcmp(by, "column")) n = col;
+  if (!strcmp(by, "row")) n = row;
+  if (!strcmp(by, "block")) n = (uint64_t)(row / r->height) * r->across + col / r->width;
+  if (!strcmp(by, "lane")) n = (uint64_t)(row % r->height) * r->width + col % r->width;
+  if (!strcmp(by, "tile")) n = (uint64_t)(row % s->tile) * r->cols + col;
+  return (uint32_t)(n / s->over);
+}
+
+/* A linear congruential generator n steps on: of s -> a s + c half of the steps twice, and one more if they are odd. */
+static void steps_of(uint32_t *a, uint32_t *c, uint64_t n) {
+  uint32_t half_a, half_c;
+  if (n == 0) {
+    *a = 1, *c = 0;
+    return;
+  }
+  steps_of(&half_a, &half_c, n / 2);
+  *a = half_a * half_a, *c = half_a * half_c + half_c;
+  if (n % 2) *c = 1664525u * *c + 1013904223u, *a *= 1664525u;
+}
+
+static uint32_t lfsr16(uint32_t seed, uint64_t steps) {
+  uint32_t state = seed & 0xFFFF;
+  for (steps %= 65535; steps; steps--) {
+    const uint32_t in = state ^ state >> 2 ^ state >> 3 ^ state >> 5;
+    state = state >> 1 | (in & 1) << 15;
+  }
+  return state;
+}
+
+static uint32_t xorshift(uint32_t x, int times) {
+  for (; times; times--) {
+    x = x ^ x << 13;
+    x = x ^ x >> 17;
+    x = x ^ x << 5;
+  }
+  return x;
+}
+
+static uint32_t murmur_end(uint32_t x, int first) {
+  x = (x ^ x >> first) * 0x85EBCA6Bu;
+  x = (x ^ x >> 13) * 0xC2B2AE35u;
+  return x ^ x >> 16;
+}
+
+/* The upper half of what SplitMix64 makes of a state. */
+static uint32_t mix64(uint64_t z) {
+  z ^= z >> 30;
+  z *= UINT64_C(13787848793156543929);
+  z ^= z >> 27;
+  z *= UINT64_C(10723151780598845931);
+  return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+static uint32_t word_of(const ref_random_source *s, uint32_t k) {
+  static const uint64_t golden = UINT64_C(11400714819323198485);
+  const char *g = s->generator;
+  const uint32_t n = s->join == '^' ? k ^ s->seed : k + s->seed;
+  if (!strcmp(g, "philox")) return ref_random(s->seed, 0, k);
+  if (!strcmp(g, "philox1")) return ref_random(s->seed, 0, (uint64_t)k * 4);
+  if (!strcmp(g, "curand")) return ref_random(s->seed, k, 0);
+  if (!strcmp(g, "curand4")) return ref_random(s->seed, k / 4, k % 4);
+  if (!strcmp(g, "lfsr16")) return lfsr16(s->seed, (uint64_t)k + 1) << 16;
+  if (!strcmp(g, "lcg")) {
+    uint32_t a, c;
+    steps_of(&a, &c, (uint64_t)k + 1);
+    return a * s->seed + c;
+  }
+  if (!strcmp(g, "splitmix")) return mix64(s->seed + golden * ((uint64_t)k + 1));
+  if (!strcmp(g, "pcg")) {
+    const uint32_t state = 747796405u * n + 2891336453u;
+    const uint32_t word = 277803737u * (state ^ state >> (4 + (state >> 28)));
+    return word ^ word >> 22;
+  }
+  if (!strcmp(g, "fmix")) return murmur_end(n, 16);
+  if (!strcmp(g, "golden")) return murmur_end(0x9E3779B1u * n, 15);
+  if (!strcmp(g, "lowbias")) {
+    uint32_t x = 0x7FEB352Du * (n ^ n >> 16);
+    x = 0x846CA68Bu * (x ^ x >> 15);
+    return x ^ x >> 16;
+  }
+  if (!strcmp(g, "wang")) {
+    uint32_t x = 9 * ((n ^ 61) ^ n >> 16);
+    x = 0x27D4EB2Du * (x ^ x >> 4);
+    return x ^ x >> 15;
+  }
+  if (!strcmp(g, "lcg1")) return 1664525u * n + 1013904223u;
+  if (!strcmp(g, "weyl")) return 0x9E3779B9u * n;
+  if (!strcmp(g, "mix64")) return mix64(golden + n);
+  return xorshift(n, !strcmp(g, "xorshift") ? 1 : !strcmp(g, "xorshift2") ? 2 : 3);
+}
+
+/* From 0 to 1, times 2^exp. */
+static num unit_of(const ref_random_source *s, uint32_t word, int exp) {
+  uint64_t part = word;
+  int bits = s->bits;
+  if (s->folded) {
+    if (part >> 31) part = UINT32_MAX - part;
+    bits = 31;
+  } else if (s->low) {
+    part %= UINT64_C(1) << bits;
+  } else {
+    part /= UINT64_C(1) << (32 - bits);
+  }
+  num u = num_int(part);
+  if (u.kind == NUM_FINITE) u.exp += exp - bits;
+  return u;
+}
+
+/* ---- rounding */
+
+int ref_is_random(const ref_fault *f) { return !strncmp(f->op, "random", 6); }
+
+/* The code of the largest number that is not above a magnitude. */
+static uint64_t below(const mx_format *format, num a) {
+  uint64_t low = 0;
+  while (low < format->max_code && num_cmp(ref_value(format, low + 1), a) <= 0) low++;
+  return low;
+}
+
+uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row, size_t col) {
+  const mx_format *format = r->plan.elem;
+  const ref_random_source *s = &f->random;
+  const uint32_t word = word_of(s, count_of(s, r, row, col));
+  const num a = num_abs(y), u = unit_of(s, word, 0);
+  const int upper = num_cmp(u, num_pow2(-1)) >= 0;
+  uint64_t code = below(format, a);
+  if (code == format->max_code) {
+    code -= IS(f, "random signed") && upper;
+  } else {
+    const num from = ref_value(format, code), to = ref_value(format, code + 1);
+    const int step = num_add(to, num_neg(from)).exp;
+    const int own = num_is_zero(a) || format->kind != MX_KIND_FLOAT ? step : a.exp - format->man_bits;
+    const num added = num_add(a, unit_of(s, word, step));
+    const int carries = num_cmp(added, to) >= 0, is_below = num_cmp(num_add(from, unit_of(s, word, step)), a) < 0;
+    if (IS(f, "random below")) code += (uint64_t)is_below;
+    if (IS(f, "random carry")) code += (uint64_t)carries;
+    if (IS(f, "random floor")) code += (uint64_t)(y.sign ? is_below : carries);
+    if (IS(f, "random carry of half")) code += num_cmp(num_add(a, unit_of(s, word, step - 1)), to) >= 0;
+    if (IS(f, "random of own step")) code += num_cmp(num_add(a, unit_of(s, word, own)), to) >= 0;
+    if (IS(f, "random then nearest")) {
+      const num most = ref_format_largest(format);
+      code = num_cmp(added, most) >= 0 ? format->max_code : ref_code(format, added, &(ref_how){0}, 0);
+    }
+    if (IS(f, "random signed") && !upper) code += (uint64_t)carries;
+    if (IS(f, "random signed") && upper) code -= code > 0 && num_cmp(added, to) < 0;
+  }
+  if (format->kind == MX_KIND_INT) return (y.sign ? 0 - code : code) & ((UINT64_C(1) << format->bits) - 1);
+  return code + (y.sign ? UINT64_C(1) << (format->bits - 1) : 0);
+}

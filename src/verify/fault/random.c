@@ -1,0 +1,303 @@
+/* Makes the random numbers of kernels that round by chance, and rounds by them. */
+#include "verify/fault/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/fault/elements.h"
+
+static const struct {
+  const char *name;
+  int keyed;
+} generators[MXI_RANDOM_COUNT] = {
+#define X(id, name, keyed) {name, keyed},
+    MXI_GENERATORS(X)
+#undef X
+};
+static const char *const counts[MXI_COUNTS] = {"index", "padded", "column", "row", "block", "lane", "tile"};
+
+enum { MOST_HALVED = 7, MOST_TILE = 15, WORD = 32 };
+
+int mxi_random_is_keyed(int generator) { return generators[generator].keyed; }
+
+/* ---- as the argument of a fault */
+
+void mxi_random_pack(mx_fault *f, const random_source *s) {
+  f->number = (double)s->seed;
+  f->format = s->generator | s->join << 5 | s->count << 7 | s->halved << 10 | s->tile << 13 | s->part << 17 | s->bits << 19;
+}
+
+random_source mxi_random_unpack(const mx_fault *f) {
+  const unsigned n = (unsigned)f->format;
+  return (random_source){.generator = n & 31,
+                         .join = n >> 5 & 3,
+                         .count = n >> 7 & 7,
+                         .halved = n >> 10 & 7,
+                         .tile = n >> 13 & 15,
+                         .part = n >> 17 & 3,
+                         .bits = n >> 19 & 63,
+                         .seed = (uint32_t)f->number};
+}
+
+static int power(unsigned long n) {
+  int k = 0;
+  while (n > 1 && n % 2 == 0) n /= 2, k++;
+  return n == 1 ? k : -1;
+}
+
+/* Reads a number of digits that is at most `most`. */
+static int number(unsigned long *out, const char **at, unsigned long most) {
+  char *end;
+  if (**at < '0' || **at > '9') return 0;
+  *out = strtoul(*at, &end, 10);
+  const int ok = end - *at <= 10 && *out <= most;
+  *at = end;
+  return ok;
+}
+
+int mxi_random_read(mx_fault *f, const char *text) {
+  random_source s = {.generator = MXI_RANDOM_COUNT};
+  unsigned long n;
+  const char *at = text + strcspn(text, " ");
+  for (int k = 0; k < MXI_RANDOM_COUNT; k++)
+    if (strlen(generators[k].name) == (size_t)(at - text) && !strncmp(generators[k].name, text, (size_t)(at - text))) s.generator = (uint8_t)k;
+  if (s.generator == MXI_RANDOM_COUNT || *at++ != ' ' || !number(&n, &at, UINT32_MAX)) return 0;
+  s.seed = (uint32_t)n;
+  s.join = *at == ':' ? MXI_JOIN_KEY : *at == '+' ? MXI_JOIN_PLUS : MXI_JOIN_XOR;
+  if (!strchr(":+^", *at) || !*at++ || (s.join == MXI_JOIN_KEY) != mxi_random_is_keyed(s.generator)) return 0;
+  s.count = MXI_COUNTS;
+  for (int k = 0; k < MXI_COUNTS; k++)
+    if (!strncmp(counts[k], at, strlen(counts[k]))) s.count = (uint8_t)k;
+  if (s.count == MXI_COUNTS) return 0;
+  at += strlen(counts[s.count]);
+  if (s.count == MXI_COUNT_TILE) {
+    if (!number(&n, &at, 1ul << MOST_TILE) || power(n) < 0) return 0;
+    s.tile = (uint8_t)power(n);
+  }
+  if (*at == '/') {
+    at++;
+    if (!number(&n, &at, 1ul << MOST_HALVED) || power(n) < 1) return 0;
+    s.halved = (uint8_t)power(n);
+  }
+  if (*at++ != ' ') return 0;
+  s.bits = WORD - 1;
+  if (!strcmp(at, "folded")) {
+    s.part = MXI_PART_FOLDED;
+  } else {
+    if (!strncmp(at, "low", 3)) s.part = MXI_PART_LOW, at += 3;
+    if (!number(&n, &at, WORD) || !n || *at) return 0;
+    s.bits = (uint8_t)n;
+  }
+  mxi_random_pack(f, &s);
+  return 1;
+}
+
+void mxi_random_print(char *out, size_t size, const mx_fault *f) {
+  const random_source s = mxi_random_unpack(f);
+  char tile[12] = "", over[16] = "", part[12] = "folded";
+  if (s.count == MXI_COUNT_TILE) snprintf(tile, sizeof tile, "%u", 1u << s.tile);
+  if (s.halved) snprintf(over, sizeof over, "/%u", 1u << s.halved);
+  if (s.part != MXI_PART_FOLDED) snprintf(part, sizeof part, "%s%u", s.part == MXI_PART_LOW ? "low" : "", s.bits);
+  snprintf(out, size, "%s %u%c%s%s%s %s", generators[s.generator].name, s.seed, ":+^"[s.join], counts[s.count], tile, over, part);
+}
+
+/* ---- the word of an element */
+
+uint32_t mxi_random_count(const random_source *s, const fault_run *r, size_t row, size_t col) {
+  size_t n = row * r->cols + col;
+  if (s->count == MXI_COUNT_PADDED) n = row * r->across * r->block_cols + col;
+  if (s->count == MXI_COUNT_COLUMN) n = col;
+  if (s->count == MXI_COUNT_ROW) n = row;
+  if (s->count == MXI_COUNT_BLOCK) n = row / r->block_rows * r->across + col / r->block_cols;
+  if (s->count == MXI_COUNT_LANE) n = row % r->block_rows * r->block_cols + col % r->block_cols;
+  if (s->count == MXI_COUNT_TILE) n = row % ((size_t)1 << s->tile) * r->cols + col;
+  return (uint32_t)(n >> s->halved);
+}
+
+/* Word `word` of Philox4x32-10, with the seed for its key and the count in one of the words of its counter. */
+static uint32_t philox(uint32_t seed, uint32_t count, int at, uint32_t word) {
+  uint32_t c[4] = {0}, key = seed, key1 = 0;
+  c[at] = count;
+  for (int i = 0; i < 10; i++) {
+    const uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
+    c[0] = (uint32_t)(b >> 32) ^ c[1] ^ key, c[1] = (uint32_t)b;
+    c[2] = (uint32_t)(a >> 32) ^ c[3] ^ key1, c[3] = (uint32_t)a;
+    key += 0x9E3779B9u, key1 += 0xBB67AE85u;
+  }
+  return c[word];
+}
+
+/* x of s after n steps of s -> a s + c, by squaring. */
+static uint32_t affine(uint32_t s, uint64_t n, uint32_t a, uint32_t c) {
+  uint32_t by = 1, plus = 0;
+  for (; n; n >>= 1) {
+    if (n & 1) plus = a * plus + c, by *= a;
+    c += a * c;
+    a *= a;
+  }
+  return by * s + plus;
+}
+
+/* The state of a shift register of 16 bits with taps at 0, 2, 3 and 5, n steps on: a step is linear, so powers of it are applied bit by bit. */
+static uint32_t shifted_register(uint32_t state, uint64_t n) {
+  uint16_t step[16], s = (uint16_t)state;
+  for (unsigned i = 0; i < 16; i++) {
+    const unsigned one = 1u << i;
+    step[i] = (uint16_t)(one >> 1 | ((one ^ one >> 2 ^ one >> 3 ^ one >> 5) & 1) << 15);
+  }
+  for (n %= 65535; n; n >>= 1) { /* all states but 0 come round after as many steps */
+    uint16_t next = 0, twice[16];
+    for (unsigned i = 0; n & 1 && i < 16; i++) next ^= s >> i & 1 ? step[i] : 0;
+    if (n & 1) s = next;
+    for (unsigned i = 0; i < 16; i++) {
+      twice[i] = 0;
+      for (unsigned k = 0; k < 16; k++) twice[i] ^= step[i] >> k & 1 ? step[k] : 0;
+    }
+    memcpy(step, twice, sizeof step);
+  }
+  return s;
+}
+
+static uint32_t xorshift(uint32_t s) {
+  s ^= s << 13;
+  s ^= s >> 17;
+  return s ^ s << 5;
+}
+
+/* n through shifts and products: x ^= x >> a, x *= m, x ^= x >> b, x *= p, x ^= x >> c. */
+static uint32_t mixed(uint32_t x, int a, uint32_t m, int b, uint32_t p, int c) {
+  x = (x ^ x >> a) * m;
+  x = (x ^ x >> b) * p;
+  return x ^ x >> c;
+}
+
+static uint32_t splitmix(uint64_t z) {
+  z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+  return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+static uint32_t wang(uint32_t x) {
+  x = (x ^ 61 ^ x >> 16) * 9;
+  x = (x ^ x >> 4) * 0x27D4EB2Du;
+  return x ^ x >> 15;
+}
+
+static uint32_t pcg(uint32_t n) {
+  const uint32_t s = n * 747796405u + 2891336453u, w = (s >> ((s >> 28) + 4) ^ s) * 277803737u;
+  return w >> 22 ^ w;
+}
+
+uint32_t mxi_random_word(const random_source *s, uint32_t count) {
+  const uint32_t n = s->join == MXI_JOIN_XOR ? s->seed ^ count : s->seed + count;
+  switch (s->generator) {
+  case MXI_RANDOM_PHILOX:
+    return philox(s->seed, count / 4, 0, count % 4);
+  case MXI_RANDOM_PHILOX1:
+    return philox(s->seed, count, 0, 0);
+  case MXI_RANDOM_CURAND:
+    return philox(s->seed, count, 2, 0);
+  case MXI_RANDOM_CURAND4:
+    return philox(s->seed, count / 4, 2, count % 4);
+  case MXI_RANDOM_LFSR16:
+    return shifted_register(s->seed, (uint64_t)count + 1) << 16;
+  case MXI_RANDOM_LCG_STEPS:
+    return affine(s->seed, (uint64_t)count + 1, 1664525, 1013904223);
+  case MXI_RANDOM_SPLITMIX:
+    return splitmix(s->seed + ((uint64_t)count + 1) * UINT64_C(0x9E3779B97F4A7C15));
+  case MXI_RANDOM_PCG:
+    return pcg(n);
+  case MXI_RANDOM_FMIX:
+    return mixed(n, 16, 0x85EBCA6B, 13, 0xC2B2AE35, 16);
+  case MXI_RANDOM_GOLDEN:
+    return mixed(n * 0x9E3779B1u, 15, 0x85EBCA6B, 13, 0xC2B2AE35, 16);
+  case MXI_RANDOM_LOWBIAS:
+    return mixed(n, 16, 0x7FEB352D, 15, 0x846CA68B, 16);
+  case MXI_RANDOM_WANG:
+    return wang(n);
+  case MXI_RANDOM_XORSHIFT:
+    return xorshift(n);
+  case MXI_RANDOM_XORSHIFT2:
+    return xorshift(xorshift(n));
+  case MXI_RANDOM_XORSHIFT3:
+    return xorshift(xorshift(xorshift(n)));
+  case MXI_RANDOM_LCG:
+    return n * 1664525u + 1013904223u;
+  case MXI_RANDOM_WEYL:
+    return n * 0x9E3779B9u;
+  default: /* the 64 bits of the sum, mixed */
+    return splitmix(n + UINT64_C(0x9E3779B97F4A7C15));
+  }
+}
+
+double mxi_random_unit(const random_source *s, uint32_t word) {
+  if (s->part == MXI_PART_FOLDED) return ldexp(word >> 31 ? ~word : word, 1 - WORD);
+  const uint32_t part = s->part == MXI_PART_TOP ? word >> (WORD - s->bits) : s->bits < WORD ? word & ((UINT32_C(1) << s->bits) - 1) : word;
+  return ldexp(part, -(int)s->bits);
+}
+
+/* ---- rounding by it */
+
+int mxi_fault_is_random(int op) {
+  switch (op) {
+  case MX_FAULT_ELEMENT_RANDOM_BELOW:
+  case MX_FAULT_ELEMENT_RANDOM_CARRY:
+  case MX_FAULT_ELEMENT_RANDOM_HALF:
+  case MX_FAULT_ELEMENT_RANDOM_FLOOR:
+  case MX_FAULT_ELEMENT_RANDOM_NEAREST:
+  case MX_FAULT_ELEMENT_RANDOM_SIGNED:
+  case MX_FAULT_ELEMENT_RANDOM_OWN:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+random_place mxi_random_place(const mx_format *f, double y) {
+  static const mx_encoding down = {.round = MX_ROUND_RTZ};
+  const double a = fabs(y);
+  random_place p = {.low = f->max_code, .is_largest = a >= mx_format_max(f), .negative = signbit(y) != 0};
+  if (p.is_largest) return p;
+  p.low = (uint32_t)mx_encode(f, a, &down, 0);
+  const double v0 = mx_decode(f, p.low), v1 = mx_decode(f, p.low + 1);
+  p.d = (a - v0) / (v1 - v0);
+  p.second = p.low + 2 > f->max_code ? INFINITY : 1 + (mx_decode(f, p.low + 2) - v1) / (v1 - v0) / 2;
+  p.own = a == 0 ? 0 : f->kind == MX_KIND_FLOAT ? ldexp(1, ilogb(a) - (int)f->man_bits) / (v1 - v0) : 1;
+  return p;
+}
+
+/* To the nearest, ties to even. Sums are compared without being rounded: numbers of 32 bits are taken from 1/2, 3/2 and 2, which is exact. */
+static int to_nearest(const random_place *p, double u) {
+  const int even = p->low % 2 == 0;
+  if (p->d > p->second - u || (p->d == p->second - u && even)) return 2;
+  return p->d > 0.5 - u || (p->d == 0.5 - u && !even);
+}
+
+int mxi_random_steps(const random_place *p, int op, double u) {
+  if (p->is_largest) return op == MX_FAULT_ELEMENT_RANDOM_SIGNED && u >= 0.5 ? -1 : 0;
+  switch (op) {
+  case MX_FAULT_ELEMENT_RANDOM_BELOW:
+    return u < p->d;
+  case MX_FAULT_ELEMENT_RANDOM_CARRY:
+    return p->d >= 1 - u;
+  case MX_FAULT_ELEMENT_RANDOM_HALF:
+    return p->d >= 1 - u / 2;
+  case MX_FAULT_ELEMENT_RANDOM_FLOOR:
+    return p->negative ? u < p->d : p->d >= 1 - u;
+  case MX_FAULT_ELEMENT_RANDOM_NEAREST:
+    return to_nearest(p, u);
+  case MX_FAULT_ELEMENT_RANDOM_SIGNED:
+    return u < 0.5 ? p->d >= 1 - u : -(p->d < 1 - u && p->low > 0);
+  default: /* random of own step */
+    return p->d >= 1 - u * p->own;
+  }
+}
+
+uint32_t mxi_random_code(const fault_run *r, const mx_fault *f, double y, size_t row, size_t col) {
+  const random_source s = mxi_random_unpack(f);
+  const random_place p = mxi_random_place(r->plan.elem, y);
+  const double u = mxi_random_unit(&s, mxi_random_word(&s, mxi_random_count(&s, r, row, col)));
+  return mxi_fault_with_sign(r->plan.elem, p.low + (uint32_t)mxi_random_steps(&p, f->op, u), (unsigned)p.negative);
+}
