@@ -65,9 +65,8 @@ typedef struct mx_region {
 /** One fault: REGION: STAGE <- OPERATION [ARGUMENT]. The zero struct is none. */
 typedef struct mx_fault {
   mx_region region;
-  int op; /* MX_FAULT_*; its row says the stage */
-  double
-      number; /* the argument of an operation that takes a NUMBER, a COUNT (an integer), BITS (a digit of 16 each behind a 1) or RANDOM (a seed) */
+  int op;        /* MX_FAULT_*; its row says the stage */
+  double number; /* the argument of one that takes a NUMBER, a COUNT (an integer), BITS (a digit of 16 each behind a 1) or RANDOM (the seed) */
   int format; /* of one that takes a FORMAT (elements, then scales), a LAYOUT (an mx_layout), a RULE (their order in SPEC 9) or RANDOM (the rest) */
 } mx_fault;
 enum { MX_FAULTS = 2, MX_FAULT_TEXT = 640 };
