@@ -167,7 +167,9 @@ static void maxima(list *l, const mx_spec *spec, size_t area) {
   add(l, MX_FAULT_AMAX_LEAST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_MOST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_PLUS, 0)->fit = FIT_SCALES;
-  add(l, MX_FAULT_AMAX_VALUE, 0)->fit = FIT_SCALES;
+  option *whatever = add(l, MX_FAULT_AMAX_VALUE, 0); /* of a maximum that nothing exceeds, a floor is the likelier */
+  whatever->fit = FIT_SCALES;
+  whatever->rare = 1;
   for (size_t n = 2; n <= 8; n *= 2) {
     add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, 0, area / n - 1));
     add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, area - area / n, UINT64_MAX));
@@ -214,7 +216,9 @@ static void scales(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_SCALE_ROW, -1, 1);
   EACH(l, MX_FAULT_SCALE_VALUE, 126, 127, 0, 254, 56);
   EACH(l, MX_FAULT_SCALE_BLOCK, -1, 1);
-  add(l, MX_FAULT_SCALE_VALUE, 0)->fit = FIT_PLACE;
+  option *code = add(l, MX_FAULT_SCALE_VALUE, 0); /* of codes that nobody writes by hand */
+  code->fit = FIT_PLACE;
+  code->rare = 1;
   EACH(l, MX_FAULT_STORE_PLUS, 1, -1, 2, -2, -127, 127);
   EACH(l, MX_FAULT_STORE_ROW, -1, 1, -2, 2, -4, 4, -8, -16, -32, -64, -128);
   EACH(l, MX_FAULT_STORE_BLOCK, -1, 1, -2, 2, -4, 4);
