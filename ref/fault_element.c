@@ -130,6 +130,24 @@ static uint64_t code_of_lanes(const ref_run *r, const ref_fault *f, size_t row, 
   return ref_block_scales_from(scales, ref_plan_at(r, d, a), &block, most) ? scales[0].code : otherwise;
 }
 
+/* The code of the scale of the lanes that shuffles down bring to the element's own. */
+static uint64_t code_of_lanes_down(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t otherwise) {
+  const size_t a = col / r->width, n = f->number >= 1 && f->number <= (double)r->width ? (size_t)f->number : r->width;
+  ref_scale scales[2];
+  num most = num_zero(0);
+  if (r->height > 1 || r->width % n || ref_has_special(r, row, a)) return otherwise;
+  for (size_t reached = 0, at = col / n; reached < r->width / n; reached++, at++) {
+    for (size_t i = 0; i < n && at * n + i < r->cols; i++) {
+      const num x = num_abs(num_float(r->x[row * r->cols + at * n + i]));
+      if (num_is_nan(x) || x.kind == NUM_INF) return otherwise;
+      if (num_cmp(x, most) > 0) most = x;
+    }
+    if (at % 32 == 31) break;
+  }
+  const ref_block block = ref_load(r, row, a);
+  return ref_block_scales_from(scales, ref_plan_at(r, row, a), &block, most) ? scales[0].code : otherwise;
+}
+
 /* The code that a fault takes in place of another; 0: it says how to divide. */
 static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t *code) {
   const size_t d = row / r->height, a = col / r->width;
@@ -148,6 +166,8 @@ static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t
     *code = r->used[d * r->across + a / (by >= 1 ? (size_t)by : 1)];
   } else if (IS(f, "repeated")) {
     *code = r->used[d * r->across + col % r->across];
+  } else if (IS(f, "lanes down of")) {
+    *code = code_of_lanes_down(r, f, row, col, *code);
   } else if (strncmp(f->op, "lanes", 5) == 0) {
     *code = code_of_lanes(r, f, row, col, *code);
   } else if (IS(f, "plus")) {
@@ -193,6 +213,16 @@ static num beyond_largest(const mx_format *f) {
   return num_add(num_ratio((num[]){ref_format_largest(f), three_halves}, 2, NULL, 0), num_neg(below));
 }
 
+/* The binary16 next to y on the side of zero, found from the nearest one. */
+static num cut_to_f16(num y) {
+  const num largest = num_int(65504), ulp = num_pow2(y.kind == NUM_FINITE && y.exp > -14 ? y.exp - 10 : -24);
+  if (num_is_nan(y) || y.kind == NUM_INF || num_is_zero(y)) return y;
+  num near = num_cmp(num_abs(y), largest) >= 0 ? largest : num_abs(num_round(y, NUM_F16));
+  if (num_cmp(near, num_abs(y)) > 0) near = num_add(near, num_neg(ulp));
+  near.sign = y.sign;
+  return near;
+}
+
 static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_t index) {
   const ref_plan *plan = ref_plan_at(l->r, l->d, l->a);
   ref_how how = plan->how;
@@ -205,6 +235,7 @@ static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_
   if (IS(f, "bfloat16")) y = num_round(num_round(y, NUM_F32), NUM_BF16);
   if (IS(f, "bfloat16 cut")) y = ref_cut_to_bf16(num_round(y, NUM_F32));
   if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);
+  if (IS(f, "float16 cut")) y = cut_to_f16(num_round(y, NUM_F32));
   if (IS(f, "format")) y = ref_to_format(f->format, y);
   if (IS(f, "as"))
     return ref_code(f->format, f->format->sign_bits ? y : num_abs(y), &(ref_how){0}, 0) & ((UINT64_C(1) << plan->elem->bits) - 1);
@@ -299,6 +330,8 @@ static num clamped(const ref_run *r, size_t row, size_t col) {
   const ref_fault *f = first_of(r, REF_CLAMP, row, col, NULL);
   num x = num_float(r->x[row * r->cols + col]);
   if (!f || num_is_nan(x)) return x;
+  if (IS(f, "bfloat16")) return num_round(x, NUM_BF16);
+  if (IS(f, "float16")) return num_round(x, NUM_F16);
   num most = num_abs(ref_argument(f));
   most.sign = x.sign;
   return num_cmp(num_abs(x), num_abs(most)) > 0 ? most : x;

@@ -140,6 +140,18 @@ static unsigned changes_of_sign(unsigned row, unsigned n) {
   return changes;
 }
 
+/* Sums and differences of the numbers 1, 2, 4, ... apart, each rounded to binary32 and to bfloat16. */
+static void narrow_butterflies(num *t, unsigned n) {
+  for (unsigned apart = 1; apart < n; apart *= 2) {
+    num next[MOST_ROTATED];
+    for (unsigned i = 0; i < n; i++) {
+      const num other = t[i ^ apart];
+      next[i] = num_round(i & apart ? num_sub_r(other, t[i], NUM_F32) : num_add_r(t[i], other, NUM_F32), NUM_BF16);
+    }
+    for (unsigned i = 0; i < n; i++) t[i] = next[i];
+  }
+}
+
 static mx_status rotation_fault(ref_run *r, const ref_fault *f, mx_error *err) {
   const int down = IS(f, "down");
   const unsigned n = f->number >= 2 && f->number <= MOST_ROTATED ? (unsigned)f->number : 0;
@@ -153,7 +165,10 @@ static mx_status rotation_fault(ref_run *r, const ref_fault *f, mx_error *err) {
       const size_t step = down ? r->cols : 1;
       for (unsigned i = 0; i < n; i++) t[i] = num_float(x[i * step]);
       /* without the last step: two halves, each on its own */
-      ref_butterflies(t, IS(f, "unfinished") ? n / 2 : n);
+      if (IS(f, "bfloat16 steps"))
+        narrow_butterflies(t, n);
+      else
+        ref_butterflies(t, IS(f, "unfinished") ? n / 2 : n);
       if (IS(f, "unfinished")) ref_butterflies(t + n / 2, n / 2);
       for (unsigned i = 0; i < n; i++) {
         const unsigned to = IS(f, "sequency") ? changes_of_sign(i, n) : i;
@@ -162,6 +177,7 @@ static mx_status rotation_fault(ref_run *r, const ref_fault *f, mx_error *err) {
           y = num_mul_r(y, num_ratio(NULL, 0, (num[]){num_int(n)}, 1), NUM_F32);
         else if (!IS(f, "unnormalised"))
           y = num_mul_r(y, ref_rotation_factor(n), NUM_F32);
+        if (IS(f, "to bfloat16")) y = num_round(y, NUM_BF16);
         x[to * step] = num_to_float(y);
       }
     }

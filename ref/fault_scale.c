@@ -147,14 +147,15 @@ static num mean_of(const ref_block *block, int squares) {
 
 static num factor_of(num x, const ref_fault *f) { return num_round(num_mul_r(x, num_double(f->number), NUM_F64), NUM_F32); }
 
-/* The largest of x, of -x, or of |x| in the region; at least 0. */
+/* The largest of x, or of -x, in the region and |x| outside, or of |x| in the region alone; at least 0. */
 static num largest_element(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
   num most = num_zero(0);
   for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
     for (size_t col = a * r->width; col < r->cols && col < (a + 1) * r->width; col++) {
       const num x = num_float(r->x[row * r->cols + col]);
       if (IS(f, "only") && !ref_element_in(r, f, row, col)) continue;
-      const num counted = IS(f, "only") ? num_abs(x) : IS(f, "negative") ? num_neg(x) : x;
+      const int is_signed = !IS(f, "only") && ref_element_in(r, f, row, col);
+      const num counted = !is_signed ? num_abs(x) : IS(f, "negative") ? num_neg(x) : x;
       if (num_cmp(counted, most) > 0) most = counted;
     }
   return most;
@@ -226,6 +227,16 @@ static num with_block(const ref_run *r, const ref_fault *f, size_t d, size_t a, 
   return num_cmp(other, before) > 0 ? other : before;
 }
 
+/* The maximum that a counter has that was never set back since the first of the rows d, d - n, d - 2n, ... */
+static num running_down(const ref_run *r, size_t d, size_t a, size_t n, num own) {
+  num most = own;
+  for (size_t up = n; up <= d; up += n) {
+    const num m = ref_finite_amax(r, d - up, a);
+    if (num_cmp(m, most) > 0) most = m;
+  }
+  return most;
+}
+
 static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a, num before) {
   const size_t n = f->number >= 1 ? (size_t)f->number : 1;
   const long long by = (long long)f->number, row = (long long)d + by, other = (long long)a + by;
@@ -242,6 +253,7 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "whole row")) return largest_of(r, d, d + 1, 0, r->across);
   if (IS(f, "running")) return largest_of(r, d, d + 1, 0, a + 1);
   if (IS(f, "running in")) return largest_of(r, d, d + 1, a - a % n, a + 1);
+  if (IS(f, "running down")) return running_down(r, d, a, n, before);
   if (IS(f, "with next")) return beyond(r, f, d, a, before);
   if (IS(f, "with block")) return with_block(r, f, d, a, before);
   if (IS(f, "first of rows")) return ref_finite_amax(r, ref_from(f, d, r->down), a);

@@ -255,6 +255,14 @@ static const struct {
     {"ocp-mxfp4", {"all: layout <- scales written over zeros at pitch 2"}, {127, 0}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: layout <- scales read at pitch 2"}, {127, 127}, {0xA7, 0xC7}}, /* the third place, of two */
     {"ocp-mxfp4", {"all: layout <- scales read over zeros at pitch 2"}, {127, 0}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: rotation <- bfloat16 steps 2"}, {127, 126}, {0x66, 0x75}}, /* 3.54, 4.95; 1.41, 2.83 */
+    {"ocp-mxfp4", {"all: rotation <- to bfloat16 2"}, {127, 126}, {0x66, 0x75}},
+    {"ocp-mxfp4", {"all: input <- times 0.7495", "all: clamp <- bfloat16"}, {127, 126}, {0xA6, 0xB6}}, /* 0.75 is a tie */
+    {"ocp-mxfp4", {"all: input <- times 0.7495", "all: clamp <- float16"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: input <- times 0.8335", "all: element rounding <- float16 cut"}, {127, 126}, {0xA6, 0xB6}}, /* 5.001 is 5, a tie */
+    {"ocp-mxfp4", {"all: block amax <- running down 1"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: divisor <- lanes down of 1"}, {127, 126}, {0xE7, 0xE7}}, /* -1 by the scale of 1 */
+    {"ocp-mxfp4", {"all: input <- negate", "elements%2=0: block amax <- no abs"}, {125, 125}, {0x6F, 0x6F}},
     {"ocp-mxfp4", {"all: scale rounding <- or of exponents"}, {253, 253}, {0x80, 0x80}}, /* 129 or 127, 128 or 127: 255 */
     {"nvfp4-plain",
      {"all: scale rounding <- format ue5m3"},

@@ -103,10 +103,10 @@ static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size
       squares += (double)m * (double)m;
       switch (f->op) {
       case MX_FAULT_AMAX_NOABS:
-        most = fmaxf(most, x);
+        most = fmaxf(most, mxi_fault_element_in(r, &f->region, row, col) ? x : m);
         break;
       case MX_FAULT_AMAX_NEGATIVE:
-        most = fmaxf(most, -x);
+        most = fmaxf(most, mxi_fault_element_in(r, &f->region, row, col) ? -x : m);
         break;
       default:
         if (mxi_fault_element_in(r, &f->region, row, col)) most = fmaxf(most, m);
@@ -116,6 +116,13 @@ static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size
   if (f->op == MX_FAULT_AMAX_MEAN) return (float)((double)(float)(sum / n) * f->number);
   if (f->op == MX_FAULT_AMAX_RMS) return (float)((double)sqrtf((float)(squares / n)) * f->number);
   return most;
+}
+
+/* Over the block and those above it, each n rows of blocks over the one before. */
+static float running_down(const fault_run *r, size_t d, size_t a, size_t n) {
+  float m = 0;
+  for (size_t i = d % n; i <= d; i += n) m = fmaxf(m, r->stats[i * r->across + a].amax_finite);
+  return m;
 }
 
 static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
@@ -156,6 +163,8 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return mxi_grid_largest(&grid, d, d + 1, 0, a + 1);
   case MX_FAULT_AMAX_RUNNING_IN:
     return mxi_grid_largest(&grid, d, d + 1, a / n * n, a + 1);
+  case MX_FAULT_AMAX_RUNNING_DOWN:
+    return running_down(r, d, a, n);
   case MX_FAULT_AMAX_NEXT:
     return with_next(r, d, a, (ptrdiff_t)k, before);
   case MX_FAULT_AMAX_WITH_BLOCK: {

@@ -172,6 +172,24 @@ static uint32_t code_of_lanes(const fault_run *r, const mx_fault *f, size_t row,
   return mxi_block_scale_code(&code, mxi_fault_plan(r, d, a), &st, 0, d * r->across + a) ? otherwise : code;
 }
 
+/* The code of the scale of the lanes from the element's own on, of n elements each, as far as shuffles down over the lanes of a block reach: to the end of
+ * the 32 lanes that shuffle, and of the row. */
+static uint32_t code_of_lanes_down(const fault_run *r, const mx_fault *f, size_t row, size_t col, uint32_t otherwise) {
+  enum { LANES = 32 };
+  const size_t a = col / r->block_cols, k = row * r->across + a,
+               n = f->number >= 1 && f->number <= (double)r->block_cols ? (size_t)f->number : r->block_cols;
+  if (r->block_rows > 1 || r->block_cols % n || r->stats[k].has_nan || r->stats[k].has_inf) return otherwise;
+  const size_t lane = col / n, end = lane / LANES * LANES + LANES;
+  mx_block_stats st = r->stats[k];
+  uint32_t code;
+  st.amax = st.amax_finite = 0;
+  for (size_t i = lane; i < lane + r->block_cols / n && i < end; i++)
+    for (size_t c = i * n; c < (i + 1) * n && c < r->cols; c++) mx_block_stats_add(&st, r->x[row * r->cols + c]);
+  if (st.has_nan || st.has_inf) return otherwise; /* in the next block */
+  st.amax = st.amax_finite;
+  return mxi_block_scale_code(&code, mxi_fault_plan(r, row, a), &st, 0, k) ? otherwise : code;
+}
+
 /* The code that a fault of the divisor divides element (row, col) of block (d, a) by, where it takes another one. Returns 0 for a fault that says how to
  * divide. */
 static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t col, uint32_t *code) {
@@ -204,6 +222,9 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
   case MX_FAULT_DIVISOR_LANES_TO:
     *code = code_of_lanes(r, f, row, col, *code);
     return 1;
+  case MX_FAULT_DIVISOR_LANES_DOWN:
+    *code = code_of_lanes_down(r, f, row, col, *code);
+    return 1;
   case MX_FAULT_DIVISOR_RULE:
     *code = mxi_fault_code_by_rule(r, f, &r->stats[k], k, *code);
     return 1;
@@ -220,7 +241,8 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
 
 /* Has each element of a block a divisor of its own? */
 static int is_apart(const fault_run *r, const mx_fault *f) {
-  const int op = f->op, of_lanes = op == MX_FAULT_DIVISOR_LANES || op == MX_FAULT_DIVISOR_LANES_FROM || op == MX_FAULT_DIVISOR_LANES_TO;
+  const int op = f->op, of_lanes = op == MX_FAULT_DIVISOR_LANES || op == MX_FAULT_DIVISOR_LANES_DOWN || op == MX_FAULT_DIVISOR_LANES_FROM ||
+                                   op == MX_FAULT_DIVISOR_LANES_TO;
   return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || op == MX_FAULT_DIVISOR_DOWN || mxi_region_of_elements(&f->region) ||
          (f->region.of == MX_REGION_ROWS && r->block_rows > 1);
 }
@@ -270,6 +292,12 @@ static const fault_block *at_element(fault_block *own, const fault_block *b, con
 
 /* ---- the code */
 
+/* Toward zero to the 11 bits of binary16, 24 places behind the point at most; numbers beyond its largest stay at it. */
+static double cut_to_f16(float y) {
+  const double a = fabs((double)y), unit = a > 0 ? ldexp(1, (ilogb(a) > -14 ? ilogb(a) : -14) - 10) : 1;
+  return isfinite(y) ? copysign(fmin(floor(a / unit) * unit, 65504), (double)y) : (double)y;
+}
+
 double mxi_beyond_largest(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
 
 static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault *f, float x, double y, uint64_t index) {
@@ -288,6 +316,8 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault
     return (uint32_t)mx_encode(p->elem, (double)mxi_cut_to_bf16((float)y), &how, 0);
   case MX_FAULT_ELEMENT_F16:
     return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16), &how, 0);
+  case MX_FAULT_ELEMENT_F16_CUT:
+    return (uint32_t)mx_encode(p->elem, cut_to_f16((float)y), &how, 0);
   case MX_FAULT_ELEMENT_FORMAT:
     return (uint32_t)mx_encode(p->elem, mxi_fault_to_format(f->format, y), &how, 0);
   case MX_FAULT_ELEMENT_AS: {
@@ -373,6 +403,8 @@ static const mx_fault *of_rounding(const fault_run *r, size_t row, size_t col, d
 static float clamped(const fault_run *r, size_t row, size_t col) {
   const float x = r->x[row * r->cols + col];
   const mx_fault *clamp = of_clamp(r, row, col);
+  if (clamp && clamp->op == MX_FAULT_CLAMP_BF16) return mxi_round_dtype(x, MX_INPUT_DTYPE_BFLOAT16);
+  if (clamp && clamp->op == MX_FAULT_CLAMP_F16) return mxi_round_dtype(x, MX_INPUT_DTYPE_FLOAT16);
   return clamp && fabsf(x) > fabsf((float)clamp->number) ? copysignf((float)clamp->number, x) : x;
 }
 

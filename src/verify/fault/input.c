@@ -121,14 +121,14 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
 
 enum { MOST_TILE = 128 };
 
-/* Butterflies of n numbers `step` apart, of stride 1, 2, 4, ..., below `most`, each rounded to binary32. */
-static void butterflies(float *x, size_t step, size_t n, size_t most) {
+/* Butterflies of n numbers of stride 1, 2, 4, ..., below `most`, each rounded to binary32 and to the type. */
+static void butterflies(float *x, size_t n, size_t most, int dtype) {
   for (size_t h = 1; h < most; h *= 2)
     for (size_t i = 0; i < n; i++)
       if (!(i & h)) {
-        const float a = x[i * step], b = x[(i + h) * step];
-        x[i * step] = a + b;
-        x[(i + h) * step] = a - b;
+        const float a = x[i], b = x[i + h];
+        x[i] = mxi_round_dtype(a + b, dtype);
+        x[i + h] = mxi_round_dtype(a - b, dtype);
       }
 }
 
@@ -143,12 +143,13 @@ static void rotate_tile(float *x, size_t step, size_t n, int op) {
   float t[MOST_TILE];
   const float root = (float)(1 / sqrt((double)n));
   for (size_t i = 0; i < n; i++) t[i] = x[i * step];
-  butterflies(t, 1, n, op == MX_FAULT_ROTATION_UNFINISHED ? n / 2 : n);
+  butterflies(t, n, op == MX_FAULT_ROTATION_UNFINISHED ? n / 2 : n,
+              op == MX_FAULT_ROTATION_BF16_STEPS ? MX_INPUT_DTYPE_BFLOAT16 : MX_INPUT_DTYPE_FLOAT32);
   for (size_t i = 0; i < n; i++) {
     float y = t[op == MX_FAULT_ROTATION_SEQUENCY ? of_sequency(i, n) : i];
     if (op == MX_FAULT_ROTATION_TWICE) y *= 1 / (float)n;
     if (op != MX_FAULT_ROTATION_TWICE && op != MX_FAULT_ROTATION_RAW) y *= root;
-    x[i * step] = y;
+    x[i * step] = op == MX_FAULT_ROTATION_BF16 ? mxi_round_dtype(y, MX_INPUT_DTYPE_BFLOAT16) : y;
   }
 }
 

@@ -88,6 +88,8 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
     add(l, MX_FAULT_ROTATION_TWICE, n);
     add(l, MX_FAULT_ROTATION_DOWN, n);
     add(l, MX_FAULT_ROTATION_UNFINISHED, n);
+    add(l, MX_FAULT_ROTATION_BF16_STEPS, n);
+    add(l, MX_FAULT_ROTATION_BF16, n);
   }
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
@@ -119,6 +121,8 @@ static int steps_in(size_t area) { return area >= 4 && area <= MX_REGION_MOST &&
 /* Maxima over other elements than the block's, as loops and reductions that end too late, too early or at the wrong place have them. */
 static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
   EACH(l, MX_FAULT_AMAX_RUNNING_IN, 2, 4, 8, 16);
+  EACH(l, MX_FAULT_AMAX_RUNNING_DOWN, 1, 2, 4, 8, 16, 32);
+  for (uint32_t k = 0; k < 2; k++) add_placed(l, MX_FAULT_AMAX_NOABS, 0, every(MX_REGION_ELEMENTS, 2, k)); /* a mask for one of a pair */
   EACH(l, MX_FAULT_AMAX_FIRST_ROW, 2, 4, 8, 16);
   EACH(l, MX_FAULT_AMAX_FIRST_BLOCK, 2, 4, 8);
   if (cols % width) add(l, MX_FAULT_AMAX_STALE, 0);
@@ -249,6 +253,7 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   EACH(l, MX_FAULT_DIVISOR_ORDER, -1, 1);
   add(l, MX_FAULT_DIVISOR_ORDER, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
+  for (size_t n = 1; n < area && n <= 16; n *= 2) add(l, MX_FAULT_DIVISOR_LANES_DOWN, (double)n);
   add(l, MX_FAULT_DIVISOR_REPEATED, 0);
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
   EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
@@ -281,6 +286,7 @@ static void elements(list *l, const mx_spec *spec) {
   static const int plain[] = {MX_FAULT_ELEMENT_BF16,
                               MX_FAULT_ELEMENT_BF16_CUT,
                               MX_FAULT_ELEMENT_F16,
+                              MX_FAULT_ELEMENT_F16_CUT,
                               MX_FAULT_ELEMENT_TRUNCATE,
                               MX_FAULT_ELEMENT_AWAY,
                               MX_FAULT_ELEMENT_TIES_AWAY,
@@ -307,6 +313,8 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_ELEMENT_HIDDEN,
                               MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
+  add(l, MX_FAULT_CLAMP_BF16, 0);
+  add(l, MX_FAULT_CLAMP_F16, 0);
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
