@@ -429,6 +429,24 @@ START_TEST(what_the_data_hide_is_listed) {
 }
 END_TEST
 
+/* A tensor with a maximum of 316 whose last row has 112: the tensor scale of that row is as well that of all with a target of 7584, and one of 12,
+ * whatever the data, that of 70784. Such numbers have few bits, so that either target has few digits, and neither is an answer; the row is one. */
+START_TEST(targets_of_short_numbers_are_not_believed) {
+  static float x[ROWS * COLS];
+  mx_identity id;
+  fill(x, 5);
+  for (size_t i = 0; i < ROWS * COLS; i++) x[i] = 2 * (i < (ROWS - 1) * COLS ? rintf(x[i]) : fmodf(rintf(x[i]), 50));
+  x[0] = 316, x[ROWS * COLS - 1] = 112;
+  identify_kernel(&id, x, COLS, "nvfp4-plain", "rows=63-: tensor amax <- only", 1);
+  ck_assert_msg(!id.exact, "a target of %g", (double)id.spec.tensor_target);
+  ck_assert_int_eq(id.bug.fault[0].op, MX_FAULT_TENSOR_ONLY);
+  ck_assert_uint_eq(id.bug.fault[0].region.first, ROWS - 1);
+  ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
+  identify_kernel(&id, x, COLS, "nvfp4-plain", "all: tensor amax <- value 12", 1);
+  ck_assert_msg(!id.exact || id.grade != MX_GRADE_CONFIRMED, "a target of %g", (double)id.spec.tensor_target);
+}
+END_TEST
+
 /* An output of zeros, as from a kernel that never ran, fits every rule with a large enough floor, which is not an answer. */
 START_TEST(constant_output_decides_nothing) {
   static float x[ROWS * COLS];
@@ -488,6 +506,7 @@ int main(void) {
   tcase_add_test(c, rivals_are_said);
   tcase_add_test(c, a_part_that_the_maximum_tells);
   tcase_add_test(c, what_the_data_hide_is_listed);
+  tcase_add_test(c, targets_of_short_numbers_are_not_believed);
   tcase_add_test(c, constant_output_decides_nothing);
   tcase_add_test(c, the_clock_is_heeded);
   suite_add_tcase(s, c);

@@ -85,6 +85,7 @@
   X(FIRST_ROWS, "takes the tensor's maximum over the first 1/%g of the rows alone", "tensor maximum over a part", 2, 4, 8)                     \
   X(LAST_ROWS, "takes the tensor's maximum over the last 1/%g of the rows alone", "tensor maximum over a part", 2, 4, 8)                       \
   X(TOP, "takes the tensor's maximum over the first %g rows alone", "tensor maximum over a part", 1, 16, 32, 64, 128, 256)                     \
+  X(BOTTOM, "takes the tensor's maximum over the last %g rows alone", "tensor maximum over a part", 1, 16, 32, 64, 128, 256)                   \
   X(FIRST_COLS, "takes the tensor's maximum over the first 1/%g of the columns alone", "tensor maximum over a part", 2, 4, 8)                  \
   X(NOABS, "takes max(x), not max|x|, over the tensor", "tensor maximum without abs", 0)                                                       \
   X(BF16, "rounds the tensor's maximum to bfloat16", "tensor maximum rounded to bfloat16", 0)                                                  \
@@ -341,6 +342,8 @@ static float tensor_max(const base *b, const part *p, size_t d, const twist *t) 
     return over_rows(p, p->rows - p->rows / k, p->rows, p->cols, 0);
   case TENSOR_TOP:
     return over_rows(p, 0, k, p->cols, 0);
+  case TENSOR_BOTTOM:
+    return over_rows(p, k < p->rows ? p->rows - k : 0, p->rows, p->cols, 0);
   case TENSOR_FIRST_COLS:
     return over_rows(p, 0, p->rows, p->cols / k, 0);
   case TENSOR_NOABS:

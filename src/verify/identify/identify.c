@@ -284,12 +284,7 @@ static int shortens_tensor_scale(const mx_bug *b) {
  * maximum and a tensor scale of few bits give any target few digits: it must be a power of two times the largest numbers of the formats. */
 static int has_a_target_alone(const mx_identity *out) {
   mx_spec p;
-  int exponent, of_formats = 0;
-  const double most = mx_format_max(mx_elem_format(out->spec.elem)), largest = mx_format_max(mx_scale_format(out->spec.scale));
-  const double numbers[] = {most, largest, most * largest};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    of_formats |= frexp((double)out->spec.tensor_target / numbers[i], &exponent) == 0.5;
-  if (!of_formats) return 0;
+  if (!mxi_target_is_of_formats(&out->spec)) return 0;
   if (!out->exact || !out->nearest || mx_preset_find(&p, out->nearest, NULL) || out->spec.tensor_target == 0) return 0;
   p.tensor_target = out->spec.tensor_target;
   return mxi_preset_well_known(out->nearest) && mx_spec_equal(&p, &out->spec);

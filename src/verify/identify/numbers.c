@@ -54,14 +54,40 @@ static int is_of_a_preset(size_t which, float v) {
   return 0;
 }
 
+/* Is there, in each sample, a magnitude for which the formats' own target gives the tensor scale that was seen? Then the maximum of a part of the
+ * tensor explains it as well as another target does. */
+static int is_of_a_part(const observation *o, const mx_spec *s, double whole) {
+  for (size_t i = 0; i < o->n_samples; i++) {
+    const mx_sample *x = &o->samples[i];
+    const double most = (double)o->facts[i].whole.amax_finite, wanted = most * whole / (double)s->tensor_target;
+    int there = 0;
+    if (!(wanted < most)) return 0;
+    for (size_t k = 0; k < x->rows * x->cols && !there; k++) {
+      const float v = o->own ? o->own[i][k] : x->x[k / x->cols * x->ld + k % x->cols];
+      there = fabs(fabs((double)v) / wanted - 1) < 0x1p-21;
+    }
+    if (!there) return 0;
+  }
+  return 1;
+}
+
 /* The stored tensor scale gives tensor.target to the last digit, whatever the kernel took for the tensor's maximum, and a maximum of few digits,
- * as in bfloat16, gives a target of few digits. So only targets that people would choose are believed: those of four digits, or a power of two times
- * a number of the formats. */
-enum { TARGET_DIGITS = 4, GIVEN_DIGITS = 2 };
-static int is_a_target(const mx_spec *s) {
-  int exponent;
-  const double whole = mx_format_max(mx_elem_format(s->elem)) * mx_format_max(mx_scale_format(s->scale)), t = (double)s->tensor_target;
-  return digits_of(t) <= TARGET_DIGITS || (t > 0 && frexp(t / whole, &exponent) == 0.5);
+ * as in bfloat16, gives a target of few digits. So only targets that people would choose are believed: those of four digits, of two where the maximum
+ * is so short, where no number among the data would do, or a power of two times a number of the formats. */
+enum { TARGET_DIGITS = 4, DIGITS_OF_SHORT = 2, GIVEN_DIGITS = 2 };
+int mxi_target_is_of_formats(const mx_spec *s) {
+  const double most = mx_format_max(mx_elem_format(s->elem)), largest = mx_format_max(mx_scale_format(s->scale));
+  const double numbers[] = {most, largest, most * largest};
+  int exponent, is = 0;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) is |= frexp((double)s->tensor_target / numbers[i], &exponent) == 0.5;
+  return is;
+}
+static int is_a_target(const observation *o, const mx_spec *s) {
+  const double whole = mx_format_max(mx_elem_format(s->elem)) * mx_format_max(mx_scale_format(s->scale));
+  int most = TARGET_DIGITS;
+  for (size_t i = 0; i < o->n_samples; i++)
+    if (mxi_is_short(o->facts[i].whole.amax_finite)) most = DIGITS_OF_SHORT;
+  return mxi_target_is_of_formats(s) || (digits_of((double)s->tensor_target) <= most && !is_of_a_part(o, s, whole));
 }
 
 /* Codes of scales count in steps of the tensor scale, which differs for other data. So a limit on them is believed only if a preset has it, or if
@@ -101,7 +127,7 @@ int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) 
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
     if (is_of_a_preset(i, *numbers[i])) continue;
     if (++own > MOST_OWN) return 0;
-    if (numbers[i] == &t.tensor_target && !is_a_target(&t)) return 0;
+    if (numbers[i] == &t.tensor_target && !is_a_target(&q->o, &t)) return 0;
     const double wide = slack(q, numbers[i], &t, as_good_as);
     if (!is_certain((double)*numbers[i], wide, most)) return 0;
   }

@@ -9,6 +9,14 @@
 /* n / by, rounded up. */
 static inline size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
+/* Is it a number that binary16 or bfloat16 could hold? Its quotients with others of that kind have few digits by nature. */
+static inline int mxi_is_short(float x) {
+  enum { BITS = 11 };
+  int exponent;
+  const float m = ldexpf(frexpf(x, &exponent), BITS);
+  return m == floorf(m);
+}
+
 /* Classes of blocks, by what decides their scale. */
 typedef enum block_class { BLOCK_PLAIN, BLOCK_SMALL, BLOCK_LARGE, BLOCK_ZERO, BLOCK_INF, BLOCK_NAN, BLOCK_CLASSES } block_class;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
+#include "verify/trial/observe.h"
 
 /* Positive numbers by their bits, which are in their order. */
 static uint32_t bits_of(float x) {
@@ -199,6 +200,10 @@ static int is_power_of_two(double x) {
   return frexp(x, &exponent) == 0.5;
 }
 
+/* Numbers of 16 bits, and what a kernel makes of a few of them, have few digits whatever it does: then the number must be as short as people write
+ * them. */
+enum { TENSOR_DIGITS = 4, DIGITS_OF_SHORT = 2 };
+
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
   const double made = (double)v->r.plan.tensor_scale, seen = (double)v->s->tensor_scale, a = (double)v->r.amax;
   float twice = 0;
@@ -206,7 +211,7 @@ int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
       mx_tensor_scale(&twice, 2 * v->r.amax, &v->r.spec))
     return 0;
   const double guess = (double)twice > made ? a * seen / made : a * made / seen;
-  for (int digits = 1; digits <= 4; digits++) {
+  for (int digits = 1, most = mxi_is_short(v->r.amax) ? DIGITS_OF_SHORT : TENSOR_DIGITS; digits <= most; digits++) {
     char text[40];
     float t;
     snprintf(text, sizeof text, "%.*g", digits, guess);

@@ -94,7 +94,10 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
-  for (size_t n = 1; n < rows; n *= 2) add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
+  for (size_t n = 1; n < rows; n *= 2) { /* the part that was read alone, or whose maximum was stored last */
+    add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
+    add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, rows - n, UINT64_MAX));
+  }
   for (size_t n = 2; n <= 8; n *= 2) {
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, rows / n - 1));
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, rows - rows / n, UINT64_MAX));
