@@ -16,7 +16,7 @@ typedef struct ref_random_source {
   uint32_t seed;
   char join;                     /* ':', '+' or '^' */
   unsigned long long tile, over; /* rows of a tile; what the count is divided by */
-  int bits, low, folded;         /* of the word */
+  int bits, low, folded, split;  /* of the word */
 } ref_random_source;
 
 /** REGION: STAGE <- OPERATION [ARGUMENT], as it was read: words point into tables of ref. */

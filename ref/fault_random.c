@@ -4,9 +4,9 @@
 
 #include "fault_run.h"
 
-static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "splitmix"};
+static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "xorshifts", "splitmix"};
 static const char *const joined[] = {"pcg", "fmix", "golden", "lowbias", "wang", "xorshift", "xorshift2", "xorshift3", "lcg1", "weyl", "mix64"};
-static const char *const counted[] = {"index", "padded", "column", "row", "block", "lane", "tile"};
+static const char *const counted[] = {"index", "padded", "column", "row", "block", "lane", "tile", "inrow", "inblock"};
 
 #define LENGTH(table) (sizeof table / sizeof *table)
 
@@ -44,7 +44,7 @@ int ref_read_random(ref_random_source *s, const char *at) {
   if (!*at || (key ? *at != ':' : *at != '+' && *at != '^')) return 0;
   at++;
   s->count = entry(counted, LENGTH(counted), &at, strspn(at, "abcdefghijklmnopqrstuvwxyz"));
-  if (!s->count) return 0;
+  if (!s->count || (!strncmp(s->count, "in", 2) && strcmp(s->count, "index") != 0 && !key)) return 0;
   if (!strcmp(s->count, "tile")) {
     if (!digits(&s->tile, &at) || !is_power(s->tile, 1, 32768)) return 0;
   }
@@ -52,7 +52,8 @@ int ref_read_random(ref_random_source *s, const char *at) {
   if (*at++ != ' ') return 0;
   if (!strcmp(at, "folded")) return s->folded = 1;
   if (!strncmp(at, "low", 3)) s->low = 1, at += 3;
-  if (!digits(&n, &at) || n < 1 || n > 32 || *at) return 0;
+  if (!strncmp(at, "split", 5)) s->split = 1, at += 5;
+  if (!digits(&n, &at) || n < 1 || n > 32 || *at || (s->split && !is_power(n, 1, 16))) return 0;
   return s->bits = (int)n, 1;
 }
 
@@ -65,9 +66,16 @@ static uint32_t count_of(const ref_random_source *s, const ref_run *r, size_t ro
   if (!strcmp(by, "column")) n = col;
   if (!strcmp(by, "row")) n = row;
   if (!strcmp(by, "block")) n = (uint64_t)(row / r->height) * r->across + col / r->width;
-  if (!strcmp(by, "lane")) n = (uint64_t)(row % r->height) * r->width + col % r->width;
+  if (!strcmp(by, "inrow")) n = col;
+  if (!strcmp(by, "lane") || !strcmp(by, "inblock")) n = (uint64_t)(row % r->height) * r->width + col % r->width;
   if (!strcmp(by, "tile")) n = (uint64_t)(row % s->tile) * r->cols + col;
   return (uint32_t)(n / s->over);
+}
+
+/* Rows or blocks that have numbers of their own, else 0. */
+static uint32_t stream_of(const ref_random_source *s, const ref_run *r, size_t row, size_t col) {
+  if (!strcmp(s->count, "inrow")) return (uint32_t)row;
+  return strcmp(s->count, "inblock") == 0 ? (uint32_t)(row / r->height * r->across + col / r->width) : 0;
 }
 
 /* A linear congruential generator n steps on: of s -> a s + c half of the steps twice, and one more if they are odd. */
@@ -100,6 +108,22 @@ static uint32_t xorshift(uint32_t x, int times) {
   return x;
 }
 
+/* So many steps one after the other, up to a few thousand; the rest as each bit alone would go and all of them together, since a step is linear. */
+static uint32_t far_xorshift(uint32_t x, uint64_t steps) {
+  enum { FEW = 4096 };
+  if (steps <= FEW) {
+    for (; steps; steps--) x = xorshift(x, 1);
+    return x;
+  }
+  uint32_t half[32], out = 0;
+  for (int bit = 0; bit < 32; bit++) half[bit] = far_xorshift(UINT32_C(1) << bit, steps / 2);
+  for (int turn = 0; turn < 2; turn++, x = out) {
+    out = 0;
+    for (int bit = 0; bit < 32; bit++) out ^= x >> bit & 1 ? half[bit] : 0;
+  }
+  return steps % 2 ? xorshift(x, 1) : x;
+}
+
 static uint32_t murmur_end(uint32_t x, int first) {
   x = (x ^ x >> first) * 0x85EBCA6Bu;
   x = (x ^ x >> 13) * 0xC2B2AE35u;
@@ -115,21 +139,24 @@ static uint32_t mix64(uint64_t z) {
   return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-static uint32_t word_of(const ref_random_source *s, uint32_t k) {
+static uint32_t word_of(const ref_random_source *s, uint32_t k, uint32_t stream) {
   static const uint64_t golden = UINT64_C(11400714819323198485);
   const char *g = s->generator;
+  const uint32_t seed = s->seed + stream;
+  const int streams = !strcmp(s->count, "inrow") || !strcmp(s->count, "inblock");
   const uint32_t n = s->join == '^' ? k ^ s->seed : k + s->seed;
-  if (!strcmp(g, "philox")) return ref_random(s->seed, 0, k);
-  if (!strcmp(g, "philox1")) return ref_random(s->seed, 0, (uint64_t)k * 4);
-  if (!strcmp(g, "curand")) return ref_random(s->seed, k, 0);
-  if (!strcmp(g, "curand4")) return ref_random(s->seed, k / 4, k % 4);
-  if (!strcmp(g, "lfsr16")) return lfsr16(s->seed, (uint64_t)k + 1) << 16;
+  if (!strcmp(g, "philox")) return ref_random(seed, 0, k);
+  if (!strcmp(g, "philox1")) return ref_random(seed, 0, (uint64_t)k * 4);
+  if (!strcmp(g, "curand")) return streams ? ref_random(s->seed, stream, (uint64_t)k * 4) : ref_random(s->seed, k, 0);
+  if (!strcmp(g, "curand4")) return streams ? ref_random(s->seed, stream, k) : ref_random(s->seed, k / 4, k % 4);
+  if (!strcmp(g, "lfsr16")) return lfsr16(seed, (uint64_t)k + 1) << 16;
   if (!strcmp(g, "lcg")) {
     uint32_t a, c;
     steps_of(&a, &c, (uint64_t)k + 1);
-    return a * s->seed + c;
+    return a * seed + c;
   }
-  if (!strcmp(g, "splitmix")) return mix64(s->seed + golden * ((uint64_t)k + 1));
+  if (!strcmp(g, "xorshifts")) return far_xorshift(seed, (uint64_t)k + 1);
+  if (!strcmp(g, "splitmix")) return mix64(seed + golden * ((uint64_t)k + 1));
   if (!strcmp(g, "pcg")) {
     const uint32_t state = 747796405u * n + 2891336453u;
     const uint32_t word = 277803737u * (state ^ state >> (4 + (state >> 28)));
@@ -154,12 +181,15 @@ static uint32_t word_of(const ref_random_source *s, uint32_t k) {
 }
 
 /* From 0 to 1, times 2^exp. */
-static num unit_of(const ref_random_source *s, uint32_t word, int exp) {
+static num unit_of(const ref_random_source *s, uint32_t word, size_t col, int exp) {
   uint64_t part = word;
   int bits = s->bits;
   if (s->folded) {
     if (part >> 31) part = UINT32_MAX - part;
     bits = 31;
+  } else if (s->split) {
+    for (size_t piece = col % (32 / (size_t)bits); piece; piece--) part >>= bits;
+    part %= UINT64_C(1) << bits;
   } else if (s->low) {
     part %= UINT64_C(1) << bits;
   } else {
@@ -184,8 +214,8 @@ static uint64_t below(const mx_format *format, num a) {
 uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row, size_t col) {
   const mx_format *format = r->plan.elem;
   const ref_random_source *s = &f->random;
-  const uint32_t word = word_of(s, count_of(s, r, row, col));
-  const num a = num_abs(y), u = unit_of(s, word, 0);
+  const uint32_t word = word_of(s, count_of(s, r, row, col), stream_of(s, r, row, col));
+  const num a = num_abs(y), u = unit_of(s, word, col, 0);
   const int upper = num_cmp(u, num_pow2(-1)) >= 0;
   uint64_t code = below(format, a);
   if (code == format->max_code) {
@@ -194,13 +224,14 @@ uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row
     const num from = ref_value(format, code), to = ref_value(format, code + 1);
     const int step = num_add(to, num_neg(from)).exp;
     const int own = num_is_zero(a) || format->kind != MX_KIND_FLOAT ? step : a.exp - format->man_bits;
-    const num added = num_add(a, unit_of(s, word, step));
-    const int carries = num_cmp(added, to) >= 0, is_below = num_cmp(num_add(from, unit_of(s, word, step)), a) < 0;
+    const num added = num_add(a, unit_of(s, word, col, step));
+    const int carries = num_cmp(added, to) >= 0, is_below = num_cmp(num_add(from, unit_of(s, word, col, step)), a) < 0;
     if (IS(f, "random below")) code += (uint64_t)is_below;
+    if (IS(f, "random above")) code += (uint64_t)(num_cmp(num_add(from, unit_of(s, word, col, step)), a) >= 0);
     if (IS(f, "random carry")) code += (uint64_t)carries;
     if (IS(f, "random floor")) code += (uint64_t)(y.sign ? is_below : carries);
-    if (IS(f, "random carry of half")) code += num_cmp(num_add(a, unit_of(s, word, step - 1)), to) >= 0;
-    if (IS(f, "random of own step")) code += num_cmp(num_add(a, unit_of(s, word, own)), to) >= 0;
+    if (IS(f, "random carry of half")) code += num_cmp(num_add(a, unit_of(s, word, col, step - 1)), to) >= 0;
+    if (IS(f, "random of own step")) code += num_cmp(num_add(a, unit_of(s, word, col, own)), to) >= 0;
     if (IS(f, "random then nearest")) {
       const num most = ref_format_largest(format);
       code = num_cmp(added, most) >= 0 ? format->max_code : ref_code(format, added, &(ref_how){0}, 0);

@@ -199,6 +199,7 @@ static const struct {
              {REF_ELEMENT, NOTHING, "ties down"},
              {REF_ELEMENT, NOTHING, "ties to odd"},
              {REF_ELEMENT, RANDOM, "random below"},
+             {REF_ELEMENT, RANDOM, "random above"},
              {REF_ELEMENT, RANDOM, "random carry"},
              {REF_ELEMENT, RANDOM, "random carry of half"},
              {REF_ELEMENT, RANDOM, "random floor"},

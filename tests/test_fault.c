@@ -38,6 +38,7 @@ START_TEST(text_there_and_back) {
                                       "all: layout <- codes by bits c0,c2,c1,r0",
                                       "all: layout <- scales tiled by bits c0,c1,r5,r6,r0,r1,r2,r3,r4",
                                       "all: element rounding <- random below philox1 4294967295:index/4 folded",
+                                      "all: element rounding <- random above curand4 5:inblock split16",
                                       "all: element rounding <- random carry of half pcg 7^tile16/128 low24",
                                       "tail: divisor <- rule nearest"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -112,14 +112,16 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
     break;
   }
   case MX_FAULT_ARG_RANDOM: {
-    static const char *const generators[] = {"philox", "philox1", "curand", "curand4",  "lfsr16",    "lcg",       "splitmix", "pcg",  "fmix",
-                                             "golden", "lowbias", "wang",   "xorshift", "xorshift2", "xorshift3", "lcg1",     "weyl", "mix64"};
+    static const char *const generators[] = {"philox",    "philox1",   "curand", "curand4", "lfsr16",  "lcg",  "xorshifts",
+                                             "splitmix",  "pcg",       "fmix",   "golden",  "lowbias", "wang", "xorshift",
+                                             "xorshift2", "xorshift3", "lcg1",   "weyl",    "mix64"};
     static const char *const counts[] = {"index", "padded/2", "column", "row", "block", "lane/4", "tile2", "tile16/8", "index/128"};
-    static const char *const parts[] = {"32", "24", "1", "16", "low8", "low32", "folded", "15", "low1"};
+    static const char *const parts[] = {"32", "24", "1", "16", "low8", "low32", "folded", "15", "low1", "split16", "split4"};
     const uint32_t g = below(sizeof generators / sizeof *generators);
-    const char join = g < 7 ? ':' : "+^"[below(2)];
+    const char join = g < 8 ? ':' : "+^"[below(2)];
     snprintf(argument, sizeof argument, " %s %u%c%s %s", generators[g], below(3) ? below(5000) : UINT32_MAX - below(3), join,
-             counts[below(sizeof counts / sizeof *counts)], parts[below(sizeof parts / sizeof *parts)]);
+             join == ':' && below(3) == 0 ? (below(2) ? "inrow" : "inblock/2") : counts[below(sizeof counts / sizeof *counts)],
+             parts[below(sizeof parts / sizeof *parts)]);
     break;
   }
   case MX_FAULT_ARG_RULE: {
@@ -401,6 +403,7 @@ static const struct {
      {0x87, 0xB7}}, /* -0.75 less -0.5; -1.5 is normal */
     /* -1.25 and -2.5 are half way; the numbers of columns 1 of rows 0 and 1 are 1 and 33 times 0.618034: 0.618 and 0.395 */
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random below weyl 0+index 32"}, {127, 126}, {0xA7, 0xD7}},
+    {"ocp-mxfp4", {"all: input <- times 1.25", "rows=1: element rounding <- random above weyl 0+index 32"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random carry weyl 0+index 24"}, {127, 126}, {0xB7, 0xC7}},
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random carry of half weyl 0+index 24"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- random floor weyl 0+index 16"}, {127, 126}, {0xA7, 0xD7}},

@@ -2,6 +2,7 @@
 #include "verify/fault/random.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static const struct {
     MXI_GENERATORS(X)
 #undef X
 };
-static const char *const counts[MXI_COUNTS] = {"index", "padded", "column", "row", "block", "lane", "tile"};
+static const char *const counts[MXI_COUNTS] = {"index", "padded", "column", "row", "block", "lane", "tile", "inrow", "inblock"};
 
 enum { MOST_HALVED = 7, MOST_TILE = 15, WORD = 32 };
 
@@ -26,18 +27,18 @@ int mxi_random_is_keyed(int generator) { return generators[generator].keyed; }
 
 void mxi_random_pack(mx_fault *f, const random_source *s) {
   f->number = (double)s->seed;
-  f->format = s->generator | s->join << 5 | s->count << 7 | s->halved << 10 | s->tile << 13 | s->part << 17 | s->bits << 19;
+  f->format = s->generator | s->join << 5 | s->count << 7 | s->halved << 11 | s->tile << 14 | s->part << 18 | s->bits << 20;
 }
 
 random_source mxi_random_unpack(const mx_fault *f) {
   const unsigned n = (unsigned)f->format;
   return (random_source){.generator = n & 31,
                          .join = n >> 5 & 3,
-                         .count = n >> 7 & 7,
-                         .halved = n >> 10 & 7,
-                         .tile = n >> 13 & 15,
-                         .part = n >> 17 & 3,
-                         .bits = n >> 19 & 63,
+                         .count = n >> 7 & 15,
+                         .halved = n >> 11 & 7,
+                         .tile = n >> 14 & 15,
+                         .part = n >> 18 & 3,
+                         .bits = n >> 20 & 63,
                          .seed = (uint32_t)f->number};
 }
 
@@ -70,7 +71,7 @@ int mxi_random_read(mx_fault *f, const char *text) {
   s.count = MXI_COUNTS;
   for (int k = 0; k < MXI_COUNTS; k++)
     if (!strncmp(counts[k], at, strlen(counts[k]))) s.count = (uint8_t)k;
-  if (s.count == MXI_COUNTS) return 0;
+  if (s.count == MXI_COUNTS || (s.count >= MXI_COUNT_IN_ROW && s.join != MXI_JOIN_KEY)) return 0;
   at += strlen(counts[s.count]);
   if (s.count == MXI_COUNT_TILE) {
     if (!number(&n, &at, 1ul << MOST_TILE) || power(n) < 0) return 0;
@@ -87,7 +88,8 @@ int mxi_random_read(mx_fault *f, const char *text) {
     s.part = MXI_PART_FOLDED;
   } else {
     if (!strncmp(at, "low", 3)) s.part = MXI_PART_LOW, at += 3;
-    if (!number(&n, &at, WORD) || !n || *at) return 0;
+    if (!strncmp(at, "split", 5)) s.part = MXI_PART_SPLIT, at += 5;
+    if (!number(&n, &at, WORD) || !n || *at || (s.part == MXI_PART_SPLIT && (n == WORD || power(n) < 0))) return 0;
     s.bits = (uint8_t)n;
   }
   mxi_random_pack(f, &s);
@@ -99,13 +101,14 @@ void mxi_random_print(char *out, size_t size, const mx_fault *f) {
   char tile[12] = "", over[16] = "", part[12] = "folded";
   if (s.count == MXI_COUNT_TILE) snprintf(tile, sizeof tile, "%u", 1u << s.tile);
   if (s.halved) snprintf(over, sizeof over, "/%u", 1u << s.halved);
-  if (s.part != MXI_PART_FOLDED) snprintf(part, sizeof part, "%s%u", s.part == MXI_PART_LOW ? "low" : "", s.bits);
+  if (s.part != MXI_PART_FOLDED)
+    snprintf(part, sizeof part, "%s%u", s.part == MXI_PART_LOW ? "low" : s.part == MXI_PART_SPLIT ? "split" : "", s.bits);
   snprintf(out, size, "%s %u%c%s%s%s %s", generators[s.generator].name, s.seed, ":+^"[s.join], counts[s.count], tile, over, part);
 }
 
 /* ---- the word of an element */
 
-uint32_t mxi_random_count(const random_source *s, const fault_run *r, size_t row, size_t col) {
+random_count mxi_random_count(const random_source *s, const fault_run *r, size_t row, size_t col) {
   size_t n = row * r->cols + col;
   if (s->count == MXI_COUNT_PADDED) n = row * r->across * r->block_cols + col;
   if (s->count == MXI_COUNT_COLUMN) n = col;
@@ -113,13 +116,18 @@ uint32_t mxi_random_count(const random_source *s, const fault_run *r, size_t row
   if (s->count == MXI_COUNT_BLOCK) n = row / r->block_rows * r->across + col / r->block_cols;
   if (s->count == MXI_COUNT_LANE) n = row % r->block_rows * r->block_cols + col % r->block_cols;
   if (s->count == MXI_COUNT_TILE) n = row % ((size_t)1 << s->tile) * r->cols + col;
-  return (uint32_t)(n >> s->halved);
+  uint32_t stream = 0;
+  if (s->count == MXI_COUNT_IN_ROW) n = col, stream = (uint32_t)row;
+  if (s->count == MXI_COUNT_IN_BLOCK) {
+    n = row % r->block_rows * r->block_cols + col % r->block_cols;
+    stream = (uint32_t)(row / r->block_rows * r->across + col / r->block_cols);
+  }
+  return (random_count){(uint32_t)(n >> s->halved), stream};
 }
 
-/* Word `word` of Philox4x32-10, with the seed for its key and the count in one of the words of its counter. */
-static uint32_t philox(uint32_t seed, uint32_t count, int at, uint32_t word) {
-  uint32_t c[4] = {0}, key = seed, key1 = 0;
-  c[at] = count;
+/* Word `word` of Philox4x32-10, with the seed for its key, of a counter whose words are first, 0, third and 0. */
+static uint32_t philox(uint32_t seed, uint32_t first, uint32_t third, uint32_t word) {
+  uint32_t c[4] = {first, 0, third}, key = seed, key1 = 0;
   for (int i = 0; i < 10; i++) {
     const uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
     c[0] = (uint32_t)(b >> 32) ^ c[1] ^ key, c[1] = (uint32_t)b;
@@ -140,6 +148,35 @@ static uint32_t affine(uint32_t s, uint64_t n, uint32_t a, uint32_t c) {
   return by * s + plus;
 }
 
+static uint32_t xorshift(uint32_t s) {
+  s ^= s << 13;
+  s ^= s >> 17;
+  return s ^ s << 5;
+}
+
+/* What 2^i steps of xorshift make of each bit: a step is linear. */
+static uint32_t jumps[WORD][WORD];
+static void make_jumps(void) {
+  for (int i = 0; i < WORD; i++)
+    for (int bit = 0; bit < WORD; bit++) {
+      const uint32_t half = i ? jumps[i - 1][bit] : xorshift(UINT32_C(1) << bit);
+      jumps[i][bit] = i ? 0 : half;
+      for (int k = 0; i && k < WORD; k++) jumps[i][bit] ^= half >> k & 1 ? jumps[i - 1][k] : 0;
+    }
+}
+
+static uint32_t xorshifted(uint32_t state, uint64_t n) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_jumps);
+  for (int i = 0; i < WORD && n >> i; i++) {
+    if (!(n >> i & 1)) continue;
+    uint32_t next = 0;
+    for (int bit = 0; bit < WORD; bit++) next ^= state >> bit & 1 ? jumps[i][bit] : 0;
+    state = next;
+  }
+  return state;
+}
+
 /* The state of a shift register of 16 bits with taps at 0, 2, 3 and 5, n steps on: a step is linear, so powers of it are applied bit by bit. */
 static uint32_t shifted_register(uint32_t state, uint64_t n) {
   uint16_t step[16], s = (uint16_t)state;
@@ -158,12 +195,6 @@ static uint32_t shifted_register(uint32_t state, uint64_t n) {
     memcpy(step, twice, sizeof step);
   }
   return s;
-}
-
-static uint32_t xorshift(uint32_t s) {
-  s ^= s << 13;
-  s ^= s >> 17;
-  return s ^ s << 5;
 }
 
 /* n through shifts and products: x ^= x >> a, x *= m, x ^= x >> b, x *= p, x ^= x >> c. */
@@ -190,23 +221,26 @@ static uint32_t pcg(uint32_t n) {
   return w >> 22 ^ w;
 }
 
-uint32_t mxi_random_word(const random_source *s, uint32_t count) {
+uint32_t mxi_random_word(const random_source *s, random_count at) {
+  const uint32_t count = at.k, seed = s->seed + at.stream;
   const uint32_t n = s->join == MXI_JOIN_XOR ? s->seed ^ count : s->seed + count;
   switch (s->generator) {
   case MXI_RANDOM_PHILOX:
-    return philox(s->seed, count / 4, 0, count % 4);
+    return philox(seed, count / 4, 0, count % 4);
   case MXI_RANDOM_PHILOX1:
-    return philox(s->seed, count, 0, 0);
+    return philox(seed, count, 0, 0);
   case MXI_RANDOM_CURAND:
-    return philox(s->seed, count, 2, 0);
+    return philox(s->seed, s->count >= MXI_COUNT_IN_ROW ? count : 0, s->count >= MXI_COUNT_IN_ROW ? at.stream : count, 0);
   case MXI_RANDOM_CURAND4:
-    return philox(s->seed, count / 4, 2, count % 4);
+    return philox(s->seed, s->count >= MXI_COUNT_IN_ROW ? count / 4 : 0, s->count >= MXI_COUNT_IN_ROW ? at.stream : count / 4, count % 4);
   case MXI_RANDOM_LFSR16:
-    return shifted_register(s->seed, (uint64_t)count + 1) << 16;
+    return shifted_register(seed, (uint64_t)count + 1) << 16;
   case MXI_RANDOM_LCG_STEPS:
-    return affine(s->seed, (uint64_t)count + 1, 1664525, 1013904223);
+    return affine(seed, (uint64_t)count + 1, 1664525, 1013904223);
+  case MXI_RANDOM_XORSHIFT_STEPS:
+    return xorshifted(seed, (uint64_t)count + 1);
   case MXI_RANDOM_SPLITMIX:
-    return splitmix(s->seed + ((uint64_t)count + 1) * UINT64_C(0x9E3779B97F4A7C15));
+    return splitmix(seed + ((uint64_t)count + 1) * UINT64_C(0x9E3779B97F4A7C15));
   case MXI_RANDOM_PCG:
     return pcg(n);
   case MXI_RANDOM_FMIX:
@@ -232,8 +266,9 @@ uint32_t mxi_random_word(const random_source *s, uint32_t count) {
   }
 }
 
-double mxi_random_unit(const random_source *s, uint32_t word) {
+double mxi_random_unit(const random_source *s, uint32_t word, size_t col) {
   if (s->part == MXI_PART_FOLDED) return ldexp(word >> 31 ? ~word : word, 1 - WORD);
+  if (s->part == MXI_PART_SPLIT) word >>= col % (WORD / s->bits) * s->bits;
   const uint32_t part = s->part == MXI_PART_TOP ? word >> (WORD - s->bits) : s->bits < WORD ? word & ((UINT32_C(1) << s->bits) - 1) : word;
   return ldexp(part, -(int)s->bits);
 }
@@ -243,6 +278,7 @@ double mxi_random_unit(const random_source *s, uint32_t word) {
 int mxi_fault_is_random(int op) {
   switch (op) {
   case MX_FAULT_ELEMENT_RANDOM_BELOW:
+  case MX_FAULT_ELEMENT_RANDOM_ABOVE:
   case MX_FAULT_ELEMENT_RANDOM_CARRY:
   case MX_FAULT_ELEMENT_RANDOM_HALF:
   case MX_FAULT_ELEMENT_RANDOM_FLOOR:
@@ -280,6 +316,8 @@ int mxi_random_steps(const random_place *p, int op, double u) {
   switch (op) {
   case MX_FAULT_ELEMENT_RANDOM_BELOW:
     return u < p->d;
+  case MX_FAULT_ELEMENT_RANDOM_ABOVE:
+    return u >= p->d;
   case MX_FAULT_ELEMENT_RANDOM_CARRY:
     return p->d >= 1 - u;
   case MX_FAULT_ELEMENT_RANDOM_HALF:
@@ -298,6 +336,6 @@ int mxi_random_steps(const random_place *p, int op, double u) {
 uint32_t mxi_random_code(const fault_run *r, const mx_fault *f, double y, size_t row, size_t col) {
   const random_source s = mxi_random_unpack(f);
   const random_place p = mxi_random_place(r->plan.elem, y);
-  const double u = mxi_random_unit(&s, mxi_random_word(&s, mxi_random_count(&s, r, row, col)));
+  const double u = mxi_random_unit(&s, mxi_random_word(&s, mxi_random_count(&s, r, row, col)), col);
   return mxi_fault_with_sign(r->plan.elem, p.low + (uint32_t)mxi_random_steps(&p, f->op, u), (unsigned)p.negative);
 }

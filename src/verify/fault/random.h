@@ -12,6 +12,7 @@
   X(CURAND4, "curand4", 1)                                                                                                                     \
   X(LFSR16, "lfsr16", 1)                                                                                                                       \
   X(LCG_STEPS, "lcg", 1)                                                                                                                       \
+  X(XORSHIFT_STEPS, "xorshifts", 1)                                                                                                            \
   X(SPLITMIX, "splitmix", 1)                                                                                                                   \
   X(PCG, "pcg", 0)                                                                                                                             \
   X(FMIX, "fmix", 0)                                                                                                                           \
@@ -31,8 +32,19 @@ enum {
       MXI_RANDOM_COUNT
 };
 enum { MXI_JOIN_KEY, MXI_JOIN_PLUS, MXI_JOIN_XOR };
-enum { MXI_COUNT_INDEX, MXI_COUNT_PADDED, MXI_COUNT_COLUMN, MXI_COUNT_ROW, MXI_COUNT_BLOCK, MXI_COUNT_LANE, MXI_COUNT_TILE, MXI_COUNTS };
-enum { MXI_PART_TOP, MXI_PART_LOW, MXI_PART_FOLDED };
+enum {
+  MXI_COUNT_INDEX,
+  MXI_COUNT_PADDED,
+  MXI_COUNT_COLUMN,
+  MXI_COUNT_ROW,
+  MXI_COUNT_BLOCK,
+  MXI_COUNT_LANE,
+  MXI_COUNT_TILE,
+  MXI_COUNT_IN_ROW,
+  MXI_COUNT_IN_BLOCK,
+  MXI_COUNTS
+};
+enum { MXI_PART_TOP, MXI_PART_LOW, MXI_PART_FOLDED, MXI_PART_SPLIT };
 
 /* Which random number an element gets. */
 typedef struct random_source {
@@ -50,10 +62,14 @@ random_source mxi_random_unpack(const mx_fault *f);
 int mxi_random_read(mx_fault *f, const char *text);
 void mxi_random_print(char *out, size_t size, const mx_fault *f);
 
-/** What counts element (row, col); the word of a count; and the number from 0 to 1 of a word. */
-uint32_t mxi_random_count(const random_source *s, const fault_run *r, size_t row, size_t col);
-uint32_t mxi_random_word(const random_source *s, uint32_t count);
-double mxi_random_unit(const random_source *s, uint32_t word);
+/** What counts element (row, col). */
+typedef struct random_count {
+  uint32_t k, stream; /* stream: of the row or block that has numbers of its own, else 0 */
+} random_count;
+random_count mxi_random_count(const random_source *s, const fault_run *r, size_t row, size_t col);
+/** The word of a count; and the number from 0 to 1 that a column takes from it. */
+uint32_t mxi_random_word(const random_source *s, random_count count);
+double mxi_random_unit(const random_source *s, uint32_t word, size_t col);
 
 /* Where a number lies between two of a format: of a magnitude at or beyond the largest, at that. */
 typedef struct random_place {

@@ -21,7 +21,7 @@ static const double BITS_OF_A_SOURCE = 25;
 enum { LOOK_COSTS = 1 << 20 };
 
 /* Seeds below the first number, and others that people type. */
-enum { SMALL_SEEDS = 2048, SEEDS_OF_SLOW = 16 };
+enum { SMALL_SEEDS = 2048, SEEDS_OF_SLOW = 64 };
 static const uint32_t habits[] = {44257,      1,           12345,      123456,     1234567,   12345678,   123456789,  1234567890, 987654321,
                                   2463534242, 0xDEADBEEF,  0xCAFEBABE, 0xBEEF,     0xCAFE,    0xF00D,     0xC0FFEE,   0x12345678, 0x9E3779B9,
                                   0x9E3779B1, 0x5EED,      0xA5A5A5A5, 0x5A5A5A5A, 0xFFFF,    0xFFFFFFFF, 0x7FFFFFFF, 0x7F4A7C15, 3735928559u,
@@ -34,23 +34,24 @@ enum { HABITS = sizeof habits / sizeof *habits };
 /* What is rounded by and how many bits of a word: the plainest first, of the top ones and of the low ones. */
 static const struct {
   uint8_t part, bits;
-} parts[] = {{MXI_PART_TOP, 32}, {MXI_PART_TOP, 24}, {MXI_PART_TOP, 16}, {MXI_PART_TOP, 8},  {MXI_PART_TOP, 22},
-             {MXI_PART_TOP, 23}, {MXI_PART_TOP, 21}, {MXI_PART_TOP, 20}, {MXI_PART_TOP, 31}, {MXI_PART_TOP, 15},
-             {MXI_PART_TOP, 7},  {MXI_PART_LOW, 24}, {MXI_PART_LOW, 16}, {MXI_PART_LOW, 8},  {MXI_PART_FOLDED, 31}};
+} parts[] = {{MXI_PART_TOP, 32}, {MXI_PART_TOP, 24}, {MXI_PART_TOP, 16},    {MXI_PART_TOP, 8},    {MXI_PART_TOP, 22}, {MXI_PART_TOP, 23},
+             {MXI_PART_TOP, 21}, {MXI_PART_TOP, 20}, {MXI_PART_TOP, 31},    {MXI_PART_TOP, 15},   {MXI_PART_TOP, 7},  {MXI_PART_LOW, 24},
+             {MXI_PART_LOW, 16}, {MXI_PART_LOW, 8},  {MXI_PART_FOLDED, 31}, {MXI_PART_SPLIT, 16}, {MXI_PART_SPLIT, 8}};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
 /* Words of which the first 8 bits are looked at first: of all top parts at once, of each low one, folded. */
-enum { COARSE_TOP, COARSE_LOW24, COARSE_LOW16, COARSE_LOW8, COARSE_FOLDED, N_COARSE, CELLS = 256 };
+enum { COARSE_TOP, COARSE_LOW24, COARSE_LOW16, COARSE_LOW8, COARSE_FOLDED, COARSE_SPLIT16, COARSE_SPLIT8, N_COARSE, CELLS = 256 };
 static int coarse_of(int k) {
   if (parts[k].part == MXI_PART_TOP) return COARSE_TOP;
   if (parts[k].part == MXI_PART_FOLDED) return COARSE_FOLDED;
+  if (parts[k].part == MXI_PART_SPLIT) return parts[k].bits == 16 ? COARSE_SPLIT16 : COARSE_SPLIT8;
   return parts[k].bits == 24 ? COARSE_LOW24 : parts[k].bits == 16 ? COARSE_LOW16 : COARSE_LOW8;
 }
 
-enum { N_WAYS = 7 };
-static const int ways[N_WAYS] = {MX_FAULT_ELEMENT_RANDOM_BELOW, MX_FAULT_ELEMENT_RANDOM_CARRY,  MX_FAULT_ELEMENT_RANDOM_NEAREST,
-                                 MX_FAULT_ELEMENT_RANDOM_FLOOR, MX_FAULT_ELEMENT_RANDOM_SIGNED, MX_FAULT_ELEMENT_RANDOM_HALF,
-                                 MX_FAULT_ELEMENT_RANDOM_OWN};
+enum { N_WAYS = 8 };
+static const int ways[N_WAYS] = {MX_FAULT_ELEMENT_RANDOM_BELOW,   MX_FAULT_ELEMENT_RANDOM_ABOVE, MX_FAULT_ELEMENT_RANDOM_CARRY,
+                                 MX_FAULT_ELEMENT_RANDOM_NEAREST, MX_FAULT_ELEMENT_RANDOM_FLOOR, MX_FAULT_ELEMENT_RANDOM_SIGNED,
+                                 MX_FAULT_ELEMENT_RANDOM_HALF,    MX_FAULT_ELEMENT_RANDOM_OWN};
 
 typedef struct probe {
   random_place at;
@@ -61,7 +62,7 @@ typedef struct probe {
 
 typedef struct look {
   probe p[PROBES];
-  uint32_t count[PROBES]; /* of the source that is tried */
+  random_count count[PROBES]; /* of the source that is tried */
   size_t n;
 } look;
 
@@ -116,7 +117,8 @@ static uint64_t left_of(const look *l, const random_source *s) {
     const uint32_t w = mxi_random_word(s, l->count[i]);
     const uint8_t *ok = l->p[i].ok;
     left &= ok[w >> 24] | (uint64_t)ok[w >> 16 & 255] << 8 | (uint64_t)ok[w >> 8 & 255] << 16 | (uint64_t)ok[w & 255] << 24 |
-            (uint64_t)ok[(w >> 31 ? ~w : w) >> 23] << 32;
+            (uint64_t)ok[(w >> 31 ? ~w : w) >> 23] << 32 | (uint64_t)ok[w >> (l->p[i].col % 2 * 16 + 8) & 255] << 40 |
+            (uint64_t)ok[w >> l->p[i].col % 4 * 8 & 255] << 48;
   }
   return left;
 }
@@ -124,7 +126,7 @@ static uint64_t left_of(const look *l, const random_source *s) {
 /* Do all probes follow the way with this part of the word? */
 static int follows(const look *l, const random_source *s, int way) {
   for (size_t i = 0; i < l->n; i++)
-    if (mxi_random_steps(&l->p[i].at, way, mxi_random_unit(s, mxi_random_word(s, l->count[i]))) != l->p[i].steps) return 0;
+    if (mxi_random_steps(&l->p[i].at, way, mxi_random_unit(s, mxi_random_word(s, l->count[i]), l->p[i].col)) != l->p[i].steps) return 0;
   return 1;
 }
 
@@ -141,7 +143,7 @@ static int follow_all(view *v, const random_source *s, int way) {
         const double y = mxi_fault_quotient(r, &b, row, col);
         const random_place at = mxi_random_place(r->plan.elem, y);
         if (!isfinite(y)) continue;
-        const int steps = mxi_random_steps(&at, way, mxi_random_unit(s, mxi_random_word(s, mxi_random_count(s, r, row, col))));
+        const int steps = mxi_random_steps(&at, way, mxi_random_unit(s, mxi_random_word(s, mxi_random_count(s, r, row, col)), col));
         if (at.low + (uint32_t)steps != mxi_fault_magnitude(r->plan.elem, v->s->codes[row * r->cols + col])) return 0;
       }
   }
@@ -165,10 +167,12 @@ static int settle(mx_fault *f, view *v, const look *l, random_source s, uint64_t
 static int try_count(mx_fault *f, view *v, look *l, random_source s) {
   for (size_t i = 0; i < l->n; i++) l->count[i] = mxi_random_count(&s, &v->r, l->p[i].row, l->p[i].col);
   for (int g = 0; g < MXI_RANDOM_COUNT; g++) {
-    const int slow = g == MXI_RANDOM_LFSR16, small = slow ? SEEDS_OF_SLOW : SMALL_SEEDS, keyed = mxi_random_is_keyed(g);
+    const int slow = g == MXI_RANDOM_LFSR16 || g == MXI_RANDOM_XORSHIFT_STEPS, streams = s.count >= MXI_COUNT_IN_ROW,
+              small = slow ? SEEDS_OF_SLOW : SMALL_SEEDS, keyed = mxi_random_is_keyed(g);
+    if (streams && !keyed) continue;
     s.generator = (uint8_t)g;
     for (int join = keyed ? MXI_JOIN_KEY : MXI_JOIN_PLUS; join <= (keyed ? MXI_JOIN_KEY : MXI_JOIN_XOR); join++)
-      for (int i = 0; i < small + (slow ? 1 : HABITS); i++) {
+      for (int i = 0; i < small + (g == MXI_RANDOM_LFSR16 ? 1 : HABITS); i++) {
         s.join = (uint8_t)join;
         s.seed = i < small ? (uint32_t)i : habits[i - small];
         if (join == MXI_JOIN_XOR && !s.seed) continue;
@@ -182,10 +186,12 @@ static int try_count(mx_fault *f, view *v, look *l, random_source s) {
 int mxi_find_random(mx_fault *f, double *bits, view *v) {
   static const struct {
     uint8_t count, halved, tile;
-  } counts[] = {{MXI_COUNT_INDEX, 0, 0},  {MXI_COUNT_COLUMN, 0, 0}, {MXI_COUNT_INDEX, 1, 0}, {MXI_COUNT_INDEX, 2, 0}, {MXI_COUNT_BLOCK, 0, 0},
-                {MXI_COUNT_LANE, 0, 0},   {MXI_COUNT_ROW, 0, 0},    {MXI_COUNT_INDEX, 3, 0}, {MXI_COUNT_INDEX, 4, 0}, {MXI_COUNT_INDEX, 5, 0},
-                {MXI_COUNT_COLUMN, 1, 0}, {MXI_COUNT_COLUMN, 2, 0}, {MXI_COUNT_TILE, 0, 4},  {MXI_COUNT_TILE, 0, 5},  {MXI_COUNT_TILE, 0, 3},
-                {MXI_COUNT_TILE, 0, 2},   {MXI_COUNT_TILE, 0, 6},   {MXI_COUNT_TILE, 0, 7},  {MXI_COUNT_PADDED, 0, 0}};
+  } counts[] = {{MXI_COUNT_INDEX, 0, 0},   {MXI_COUNT_COLUMN, 0, 0}, {MXI_COUNT_INDEX, 1, 0},  {MXI_COUNT_INDEX, 2, 0},
+                {MXI_COUNT_BLOCK, 0, 0},   {MXI_COUNT_LANE, 0, 0},   {MXI_COUNT_ROW, 0, 0},    {MXI_COUNT_INDEX, 3, 0},
+                {MXI_COUNT_INDEX, 4, 0},   {MXI_COUNT_INDEX, 5, 0},  {MXI_COUNT_COLUMN, 1, 0}, {MXI_COUNT_COLUMN, 2, 0},
+                {MXI_COUNT_TILE, 0, 4},    {MXI_COUNT_TILE, 0, 5},   {MXI_COUNT_TILE, 0, 3},   {MXI_COUNT_TILE, 0, 2},
+                {MXI_COUNT_TILE, 0, 6},    {MXI_COUNT_TILE, 0, 7},   {MXI_COUNT_PADDED, 0, 0}, {MXI_COUNT_IN_ROW, 0, 0},
+                {MXI_COUNT_IN_BLOCK, 0, 0}};
   const fault_run *r = &v->r;
   int found = 0;
   if (v->n_first || !v->e->random_looks) return 0;
@@ -208,7 +214,7 @@ int mxi_random_of_bits(mx_fault *out, const mx_fault *f, int k) {
   static const uint8_t usual[] = {32, 24, 16, 15, 8};
   random_source s = mxi_random_unpack(f);
   *out = *f;
-  if (k >= (int)sizeof usual || s.part == MXI_PART_FOLDED) return 0;
+  if (k >= (int)sizeof usual || s.part == MXI_PART_FOLDED || s.part == MXI_PART_SPLIT) return 0;
   s.bits = usual[k];
   mxi_random_pack(out, &s);
   return 1;
