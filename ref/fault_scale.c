@@ -228,8 +228,8 @@ static num with_block(const ref_run *r, const ref_fault *f, size_t d, size_t a, 
 }
 
 /* The maximum that a counter has that was never set back since the first of the rows d, d - n, d - 2n, ... */
-static num running_down(const ref_run *r, size_t d, size_t a, size_t n, num own) {
-  num most = own;
+static num running_down(const ref_run *r, size_t d, size_t a, size_t n) {
+  num most = ref_finite_amax(r, d, a);
   for (size_t up = n; up <= d; up += n) {
     const num m = ref_finite_amax(r, d - up, a);
     if (num_cmp(m, most) > 0) most = m;
@@ -253,7 +253,7 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "whole row")) return largest_of(r, d, d + 1, 0, r->across);
   if (IS(f, "running")) return largest_of(r, d, d + 1, 0, a + 1);
   if (IS(f, "running in")) return largest_of(r, d, d + 1, a - a % n, a + 1);
-  if (IS(f, "running down")) return running_down(r, d, a, n, before);
+  if (IS(f, "running down")) return running_down(r, d, a, n);
   if (IS(f, "with next")) return beyond(r, f, d, a, before);
   if (IS(f, "with block")) return with_block(r, f, d, a, before);
   if (IS(f, "first of rows")) return ref_finite_amax(r, ref_from(f, d, r->down), a);
