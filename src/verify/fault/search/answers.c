@@ -2,6 +2,7 @@
 #include "verify/fault/search/answers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,17 @@ uint64_t mxi_larger_outside(const mx_sample *s, const blame *b) {
       larger += counting && isfinite(a) && a > most;
     }
   return larger;
+}
+
+int mxi_clips_at_the_data(const mx_sample *s, const blame *b) {
+  char text[40];
+  const float limit = fabsf((float)b->fault[0].number);
+  if (b->fault[0].op != MX_FAULT_INPUT_CLIP || b->spec.tensor_norm == MX_TENSOR_NORM_NONE) return 0;
+  snprintf(text, sizeof text, "%.2g", (double)limit);
+  if (strtof(text, NULL) == limit) return 0; /* someone wrote it */
+  for (size_t i = 0; i < s->rows * s->cols; i++)
+    if (fabsf(s->x[i / s->cols * s->ld + i % s->cols]) == limit) return 1;
+  return 0;
 }
 
 size_t mxi_largest_sample(const mx_sample *samples, size_t n) {

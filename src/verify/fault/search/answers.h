@@ -35,6 +35,8 @@ int mxi_gives_all(const mx_sample *s, const mx_spec *spec, const mx_fault *fault
 int mxi_gives_part(const mx_sample *s, float amax, const mx_spec *spec, const mx_fault *faults, size_t n, effort *e);
 /** For a tensor's maximum over a part: numbers beyond it, each of which another part would have held or not. So many bits say that it is this part. */
 uint64_t mxi_larger_outside(const mx_sample *s, const blame *b);
+/** Is the input clipped at a magnitude that the data have? Under a tensor scale that is a maximum of a part as well, whose larger numbers saturate. */
+int mxi_clips_at_the_data(const mx_sample *s, const blame *b);
 /** The sample of most elements. */
 size_t mxi_largest_sample(const mx_sample *samples, size_t n);
 

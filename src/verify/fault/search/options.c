@@ -249,6 +249,11 @@ static void scales(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_STORE_AMAX_TIMES, 0)->fit = FIT_SCALES;
 }
 
+/* Are all divisors powers of two? Then reciprocals have no bits. */
+static int has_powers(const mx_spec *spec) {
+  return mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE;
+}
+
 static void divisors(list *l, const mx_spec *spec, size_t area) {
   uint32_t steps[32];
   for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++) add(l, MX_FAULT_DIVISOR_LANES, steps[i]);
@@ -278,8 +283,7 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
                               MX_FAULT_DIVISOR_UNROUNDED_RCP, MX_FAULT_DIVISOR_BEFORE,       MX_FAULT_DIVISOR_TENSOR_INVERTED,
                               MX_FAULT_DIVISOR_ONE,           MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
-  const int of_powers =
-      mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE; /* whose reciprocals have no bits */
+  const int of_powers = has_powers(spec);
   for (double n = 3; n <= 16 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
   for (double n = 2; n <= 12 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_SCALE_BITS, n), add(l, MX_FAULT_DIVISOR_SCALE_BITS_NEAREST, n);
   if (!of_powers) EACH(l, MX_FAULT_DIVISOR_ESTIMATE, 8, 7, 12);
@@ -316,8 +320,7 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_ELEMENT_HIDDEN,
                               MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
-  add(l, MX_FAULT_CLAMP_BF16, 0);
-  add(l, MX_FAULT_CLAMP_F16, 0);
+  if (!has_powers(spec)) add(l, MX_FAULT_CLAMP_BF16, 0), add(l, MX_FAULT_CLAMP_F16, 0); /* else a quotient is rounded as its number is */
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);

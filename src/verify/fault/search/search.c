@@ -683,6 +683,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   if (out->n && mx_fault_row_at(out->fault[0].op)->stage == MX_STAGE_TENSOR_AMAX && h.n_tensor > 1) out->held = 0;
   if (out->n && out->fault[0].op == MX_FAULT_TENSOR_ONLY)
     out->held = (uint64_t)fmin((double)out->held, (double)mxi_larger_outside(&samples[h.largest], out));
+  if (out->n && mxi_clips_at_the_data(&samples[h.largest], out)) out->held = 0;
   blame rival = {.n = 0};
   h.best = &rival; /* out is done */
   if (out->n && mxi_blame_confirmed(out) &&
