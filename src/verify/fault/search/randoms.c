@@ -14,6 +14,9 @@ enum { PROBES = 256, LOOKED_AT = 1 << 13 };
 /* Rounding at random leaves at least this share of those near the middle of a step otherwise than to the nearest. */
 enum { WRONG_ONE_IN = 8 };
 
+/* Of the elements on one side of the middle, chance takes at least this share down and this share up; a rule takes all in one direction. */
+enum { OTHERWISE_ONE_IN = 16 };
+
 /* The choice among all that are tried. */
 static const double BITS_OF_A_SOURCE = 25;
 
@@ -83,7 +86,7 @@ static int read_probes(look *l, view *v) {
   const mx_format *e = r->plan.elem;
   const size_t blocks = r->down * r->across, area = r->block_rows * r->block_cols;
   const size_t step = blocks * area / LOOKED_AT | 1; /* odd, so that all columns come in turn */
-  size_t wrong = 0;
+  size_t wrong = 0, n[2] = {0}, up[2] = {0};         /* below the middle of the step, and above it */
   effort_spend(v->e, LOOKED_AT);
   l->n = 0;
   for (size_t k = 0; k < blocks && l->n < PROBES; k += step) {
@@ -102,10 +105,16 @@ static int read_probes(look *l, view *v) {
       p->steps = (int)m - (int)p->at.low;
       if (p->steps < -1 || p->steps > 2 || mxi_fault_with_sign(e, m, signbit(y) != 0) != seen) return 0;
       wrong += v->codes[row * r->cols + col] != seen;
+      n[p->at.d > 0.5]++;
+      up[p->at.d > 0.5] += p->steps > 0;
       l->n++;
     }
   }
   if (l->n < PROBES / 2 || wrong * WRONG_ONE_IN < l->n) return 0;
+  int by_chance = 0;
+  for (int half = 0; half < 2; half++)
+    by_chance |= up[half] && up[half] * OTHERWISE_ONE_IN >= n[half] && (n[half] - up[half]) * OTHERWISE_ONE_IN >= n[half] && up[half] < n[half];
+  if (!by_chance) return 0;
   for (size_t i = 0; i < l->n; i++) read_ways(&l->p[i]);
   return 1;
 }
