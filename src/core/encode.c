@@ -104,11 +104,53 @@ static uint64_t steps_of(const mx_format *f, double x, int last, uint64_t *base,
   return steps + rounds_up(significand, shift, (int)((*base + steps) & 1), f->sign_bits && signbit(x), how, random);
 }
 
+/* Formats with exponents have the codes of their numbers where binary64 has its bits: cut off, they are the code below. Returns 0 for what the
+ * general way alone can do: other formats, other roundings than by the part that is cut off, subnormal numbers of binary64. */
+static int magnitude_by_bits(uint64_t *code, const mx_format *f, double x, const mx_encoding *how) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= ~(UINT64_C(1) << 63);
+  const int field = (int)(bits >> 52), least = 1 - f->bias + 1023; /* of the exponents: of x, and of the format's least normal number */
+  if ((f->kind != MX_KIND_FLOAT && f->kind != MX_KIND_FNUZ) || f->man_bits >= 52 || !field || least < 1) return 0;
+  int shift = 52 - f->man_bits;
+  if (field >= least)
+    bits -= (uint64_t)(least - 1) << 52;
+  else {
+    bits = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    shift = least - field < 63 - shift ? shift + least - field : 63;
+  }
+  const uint64_t half = UINT64_C(1) << (shift - 1), rest = bits & (2 * half - 1), below = bits >> shift;
+  const int negative = f->sign_bits && signbit(x);
+  switch (how->round) {
+  case MX_ROUND_RNE:
+    *code = below + (rest + (below & 1) > half);
+    return 1;
+  case MX_ROUND_RNA:
+    *code = below + (rest >= half);
+    return 1;
+  case MX_ROUND_RTZ_TIE:
+    *code = below + (rest > half);
+    return 1;
+  case MX_ROUND_RTZ:
+    *code = below;
+    return 1;
+  case MX_ROUND_RTP:
+    *code = below + (rest && !negative);
+    return 1;
+  case MX_ROUND_RTN:
+    *code = below + (rest && negative);
+    return 1;
+  default:
+    return 0;
+  }
+}
+
 /* The code of finite |x|, as if the format had exponents above its largest value. */
 static uint64_t magnitude(const mx_format *f, double x, const mx_encoding *how, uint32_t random) {
-  uint64_t base;
+  uint64_t base, code;
   int quantum;
   if (x == 0) return 0;
+  if (magnitude_by_bits(&code, f, x, how)) return code;
   if (f->kind == MX_KIND_EXP && fabs(x) < mx_times_pow2(1, -f->bias)) return 0; /* no code lies below the smallest value */
   if (f->kind == MX_KIND_INT && fabs(x) >= mx_times_pow2(1, f->bits - f->sign_bits - f->man_bits)) return f->max_code + 1;
   const uint64_t steps = steps_of(f, x, 0, &base, &quantum, how, random);
