@@ -208,17 +208,13 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
   case MX_SCALE_ZERO_ONE:
     store_code(out, p, code_of(p->scale, 1));
     break;
-  case MX_SCALE_ZERO_ZERO:
-    out->how = MX_TO_SIGNED_ZERO;
-    break;
-  case MX_SCALE_ZERO_MAX:
-    out->how = MX_TIMES_FLT_MAX;
-    break;
   case MX_SCALE_ZERO_BYTE:
     store_code(out, p, (uint32_t)p->spec.scale_zero_n);
     break;
-  default:
-    if (clamp_code(p, 0) == 0) out->used = 0; /* chain: elements see 0, even in e8m0, whose byte 0 is 2^-127 */
+  default: /* stays zero, even in e8m0, whose byte 0 is 2^-127: a chain sees it, and a fault that divides by it */
+    if (clamp_code(p, 0) == 0) out->used = 0;
+    if (p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
+    if (p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
   }
 }
 
