@@ -80,7 +80,7 @@ static double limited(double y) { return isnan(y) ? 0 : isinf(y) ? copysign(1e30
 
 /* The quotient with a fault of the divisor that says how it is made. */
 static double quotient(const fault_run *r, const fault_block *b, float x) {
-  const mx_plan *p = mxi_fault_plan(r, b->d, b->a);
+  const mx_plan *p = b->plan;
   const mx_fault *f = b->divisor;
   const mx_block_scale *s = &b->scale;
   const float t = tensor_of(p);
@@ -146,7 +146,7 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
 }
 
 static double divided(const fault_run *r, const fault_block *b, float x) {
-  if (!b->divisor) return mxi_scaled_value(mxi_fault_plan(r, b->d, b->a), &b->scale, x);
+  if (!b->divisor) return mxi_scaled_value(b->plan, &b->scale, x);
   return isfinite(x) ? limited(quotient(r, b, x)) : (double)x;
 }
 
@@ -253,23 +253,23 @@ static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col
   b->divisor = NULL;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (mx_fault_row_at(f->op)->stage == MX_STAGE_DIVISOR && mxi_fault_element_in(r, &f->region, row, col) &&
-        !other_code(r, f, row, col, &code))
+    if (mxi_fault_stage(f) == MX_STAGE_DIVISOR && mxi_fault_element_in(r, &f->region, row, col) && !other_code(r, f, row, col, &code))
       b->divisor = f;
   }
   if (b->has_rule && b->rule.code == code)
     b->scale = b->rule;
   else
-    mxi_block_scale_given(&b->scale, mxi_fault_plan(r, b->d, b->a), code);
+    mxi_block_scale_given(&b->scale, b->plan, code);
   if (b->divisor && b->divisor->op == MX_FAULT_DIVISOR_BEFORE) mxi_fault_unrounded_scale(&b->scale, r, b->d * r->across + b->a);
 }
 
 void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {
   const size_t k = d * r->across + a;
-  *b = (fault_block){.d = d, .a = a, .given = code, .sign_of_largest = 1};
+  *b = (fault_block){.d = d, .a = a, .given = code, .plan = mxi_fault_plan(r, d, a), .divided_alone = 1, .sign_of_largest = 1};
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    b->apart |= mx_fault_row_at(f->op)->stage == MX_STAGE_DIVISOR && is_apart(r, f);
+    b->apart |= mxi_fault_stage(f) == MX_STAGE_DIVISOR && is_apart(r, f);
+    b->divided_alone &= mxi_fault_stage(f) <= MX_STAGE_DIVISOR || mxi_fault_stage(f) == MX_STAGE_LAYOUT;
     if (f->op == MX_FAULT_CODE_SIGN_OF_LARGEST) {
       float most = 0;
       for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
@@ -278,7 +278,7 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
       b->sign_of_largest = copysignf(1, most);
     }
   }
-  b->has_rule = !mxi_block_scale_find(&b->rule, mxi_fault_plan(r, d, a), &r->stats[k], 0, k);
+  b->has_rule = !mxi_block_scale_find(&b->rule, b->plan, &r->stats[k], 0, k);
   divide_by(b, r, d * r->block_rows, a * r->block_cols);
 }
 
@@ -301,7 +301,7 @@ static double cut_to_f16(float y) {
 double mxi_beyond_largest(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
 
 static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault *f, float x, double y, uint64_t index) {
-  const mx_plan *p = mxi_fault_plan(r, b->d, b->a);
+  const mx_plan *p = b->plan;
   mx_encoding how = p->encode;
   if (!f && !b->divisor) return mxi_element_code_of(p, &b->scale, x, y, index);
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RNE;
@@ -383,8 +383,7 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
 
 static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
   for (size_t i = 0; i < r->n_faults; i++)
-    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_CLAMP && mxi_fault_element_in(r, &r->faults[i].region, row, col))
-      return &r->faults[i];
+    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CLAMP && mxi_fault_element_in(r, &r->faults[i].region, row, col)) return &r->faults[i];
   return NULL;
 }
 
@@ -392,8 +391,7 @@ static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
 static const mx_fault *of_rounding(const fault_run *r, size_t row, size_t col, double y) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (mx_fault_row_at(f->op)->stage == MX_STAGE_ELEMENT && mxi_fault_element_in(r, &f->region, row, col) &&
-        mxi_fault_meets(r->plan.elem, f, y))
+    if (mxi_fault_stage(f) == MX_STAGE_ELEMENT && mxi_fault_element_in(r, &f->region, row, col) && mxi_fault_meets(r->plan.elem, f, y))
       return f;
   }
   return NULL;
@@ -425,6 +423,10 @@ uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, cons
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
+  if (b->divided_alone && !b->apart) {
+    const float x = r->x[row * r->cols + col];
+    return rounded(r, b, NULL, x, divided(r, b, x), (uint64_t)row * r->cols + col);
+  }
   const float x = clamped(r, row, col);
   fault_block own;
   b = at_element(&own, b, r, row, col);
@@ -432,7 +434,7 @@ uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row,
   uint32_t code = rounded(r, b, of_rounding(r, row, col, y), x, y, (uint64_t)row * r->cols + col);
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */
-    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i].region, row, col))
+    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i].region, row, col))
       code = stored(r, b, &r->faults[i], y, code);
   }
   return code;

@@ -10,7 +10,9 @@ typedef struct fault_block {
   int has_rule;               /* the spec refuses no element of the block */
   uint32_t given;             /* the code before the faults of the divisor */
   const mx_fault *divisor;    /* of this block, or NULL */
+  const mx_plan *plan;        /* what the block is computed with */
   int apart;                  /* elements of the block have divisors of their own */
+  int divided_alone;          /* none of the run's faults comes after the division */
   float sign_of_largest;      /* 1 or -1 */
 } fault_block;
 

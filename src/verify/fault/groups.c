@@ -5,8 +5,6 @@
 #include "verify/fault/elements.h"
 #include "verify/fault/run.h"
 
-static int stage_of(const mx_fault *f) { return mx_fault_row_at(f->op)->stage; }
-
 /* What is stored and computed with where the stored number is rounded; 0: the fault is another. */
 static int rounded_scale(float *out, float t, int op) {
   switch (op) {
@@ -71,7 +69,7 @@ void mxi_fault_set_tensor(mx_plan *plan, const fault_run *r, float amax) {
   const double norm = plan->norm;
   mxi_plan_set_amax(plan, amax);
   for (size_t i = 0; i < r->n_faults && plan->has_tensor_scale && !r->spec.tensor_given; i++)
-    if (stage_of(&r->faults[i]) == MX_STAGE_TENSOR && !mxi_fault_is_grouping(r->faults[i].op) &&
+    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_TENSOR && !mxi_fault_is_grouping(r->faults[i].op) &&
         r->faults[i].op != MX_FAULT_TENSOR_SCALE_TARGET) {
       mx_plan stored = *plan;
       stored.norm = norm;

@@ -124,8 +124,8 @@ enum { MOST_TILE = 128 };
 /* Butterflies of n numbers of stride 1, 2, 4, ..., below `most`, each rounded to binary32 and to the type. */
 static void butterflies(float *x, size_t n, size_t most, int dtype) {
   for (size_t h = 1; h < most; h *= 2)
-    for (size_t i = 0; i < n; i++)
-      if (!(i & h)) {
+    for (size_t first = 0; first < n; first += 2 * h)
+      for (size_t i = first; i < first + h; i++) {
         const float a = x[i], b = x[i + h];
         x[i] = mxi_round_dtype(a + b, dtype);
         x[i + h] = mxi_round_dtype(a - b, dtype);
@@ -168,7 +168,7 @@ static mx_status rotation_fault(fault_run *r, const mx_fault *f, mx_error *err) 
 mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *err) {
   for (size_t i = 0; i < r->rows; i++) memcpy(r->x + i * r->cols, src + i * ld, r->cols * sizeof *r->x);
   for (size_t k = 0; k < r->n_faults; k++) {
-    const mx_status status = mx_fault_row_at(r->faults[k].op)->stage == MX_STAGE_INPUT ? input_fault(r, &r->faults[k], err) : MX_OK;
+    const mx_status status = mxi_fault_stage(&r->faults[k]) == MX_STAGE_INPUT ? input_fault(r, &r->faults[k], err) : MX_OK;
     if (status) return status;
   }
   const mx_spec *s = &r->spec;
@@ -177,7 +177,7 @@ mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *e
     if (s->flush == MX_SWITCH_ON && fabsf(r->x[i]) < FLT_MIN) r->x[i] = copysignf(0, r->x[i]);
   }
   int rotated = s->had_size != 0;
-  for (size_t k = 0; k < r->n_faults; k++) rotated |= mx_fault_row_at(r->faults[k].op)->stage == MX_STAGE_ROTATION;
+  for (size_t k = 0; k < r->n_faults; k++) rotated |= mxi_fault_stage(&r->faults[k]) == MX_STAGE_ROTATION;
   if (rotated) {
     if (!(r->straight = malloc((r->rows * r->cols + 1) * sizeof *r->straight))) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
     memcpy(r->straight, r->x, r->rows * r->cols * sizeof *r->straight);
@@ -187,7 +187,7 @@ mx_status mxi_fault_input(fault_run *r, const float *src, size_t ld, mx_error *e
     if (status) return mx_fail(err, status, "%s", mx_status_text(status));
   }
   for (size_t k = 0; k < r->n_faults; k++) {
-    const mx_status status = mx_fault_row_at(r->faults[k].op)->stage == MX_STAGE_ROTATION ? rotation_fault(r, &r->faults[k], err) : MX_OK;
+    const mx_status status = mxi_fault_stage(&r->faults[k]) == MX_STAGE_ROTATION ? rotation_fault(r, &r->faults[k], err) : MX_OK;
     if (status) return status;
   }
   return MX_OK;

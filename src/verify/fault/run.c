@@ -9,7 +9,6 @@
 #include "verify/fault/elements.h"
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
-static int stage_of(const mx_fault *f) { return mx_fault_row_at(f->op)->stage; }
 
 /* ---- opening */
 
@@ -82,9 +81,9 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
   if (defined) return defined;
   for (size_t i = 0; i < n; i++) {
     const int of = faults[i].region.of;
-    if (stage_of(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
+    if (mxi_fault_stage(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
       return mx_fail(err, MX_ERR_CONFLICT, "fault: %s comes before the scales are known, which that region is made of",
-                     mx_stage_name(stage_of(&faults[i])));
+                     mx_stage_name(mxi_fault_stage(&faults[i])));
     if ((faults[i].op == MX_FAULT_TENSOR_SCALE_VALUE || faults[i].op == MX_FAULT_TENSOR_SCALE_TIMES) && faults[i].number < 0)
       return mx_fail(err, MX_ERR_CONFLICT, "fault: tensor scale <- %s %g: expected no number below 0", mx_fault_row_at(faults[i].op)->op,
                      faults[i].number);
@@ -177,7 +176,7 @@ static mx_block_stats stats_of(const fault_run *r, size_t d, size_t a, int *chan
   *changed = 0;
   for (size_t i = 0; i < r->n_faults && !is_special(&st); i++) {
     const mx_fault *f = &r->faults[i];
-    if (stage_of(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    if (mxi_fault_stage(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
     st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
     *changed = 1;
   }
@@ -334,7 +333,7 @@ int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end
       if (made_of(r, &r->used[d * r->across + a], d, a)) return 1;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (stage_of(f) != MX_STAGE_SCALE) continue;
+    if (mxi_fault_stage(f) != MX_STAGE_SCALE) continue;
     if (f->op == MX_FAULT_SCALE_ROW) move(r, f, r->used, 1, first, end);
     if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0, first, end);
     for (size_t d = first; d < end; d++)
@@ -344,7 +343,7 @@ int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end
   memcpy(stored + first * r->across, r->used + first * r->across, (end - first) * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (stage_of(f) != MX_STAGE_STORE) continue;
+    if (mxi_fault_stage(f) != MX_STAGE_STORE) continue;
     const int of_rows = f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_FIRST_ROW;
     const int of_blocks = f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_STORE_FIRST_BLOCK;
     if (of_rows || of_blocks) move(r, f, stored, of_rows, first, end);
@@ -411,7 +410,7 @@ void mxi_fault_codes(const fault_run *r, uint8_t *codes, const uint32_t *scales,
     }
     int exchanged = 0; /* what comes before the first exchange is in the codes already */
     for (size_t i = 0; i < r->n_faults; i++) {
-      if (stage_of(&r->faults[i]) != MX_STAGE_CODE) continue;
+      if (mxi_fault_stage(&r->faults[i]) != MX_STAGE_CODE) continue;
       const int now = mxi_fault_exchanges(r->faults[i].op);
       if (!now && exchanged) store_later(r, &r->faults[i], codes, d, scales);
       for (size_t row = d * r->block_rows; now && row < r->rows && row < (d + 1) * r->block_rows; row++)
@@ -509,7 +508,7 @@ static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint
 int mxi_fault_layout(const fault_run *r, uint8_t *codes, uint32_t *stored) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (stage_of(f) != MX_STAGE_LAYOUT) continue;
+    if (mxi_fault_stage(f) != MX_STAGE_LAYOUT) continue;
     if (f->op == MX_FAULT_LAYOUT_SCALES_BITS || f->op == MX_FAULT_LAYOUT_SCALES_TILED || f->op == MX_FAULT_LAYOUT_CODES_BITS) {
       if (!mxi_fault_by_bits(r, f, codes, stored)) return 0;
     } else if (f->op == MX_FAULT_LAYOUT_SCALES_TRANSPOSED)

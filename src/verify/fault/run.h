@@ -32,6 +32,16 @@ typedef struct fault_run {
   } room;
 } fault_run;
 
+/** The stage of a fault that is one. Runs ask it for each element. */
+static inline int mxi_fault_stage(const mx_fault *f) {
+  static const uint8_t of[MX_FAULT_COUNT] = {
+#define MX_FAULT(id, stage, ...) [MX_FAULT_##id] = MX_STAGE_##stage,
+#include "formats/faults.def"
+#undef MX_FAULT
+  };
+  return of[f->op];
+}
+
 /** The maxima of a tensor's blocks as they lie, [down][across]; finite: of the finite numbers alone. */
 typedef struct amax_grid {
   const mx_block_stats *stats;

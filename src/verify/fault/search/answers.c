@@ -43,9 +43,8 @@ static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, con
   if (ok && count) count->tensor_scales += !mxi_same_tensor_scale(s, &r);
   if (ok && !count) ok = mxi_same_tensor_scale(s, &r);
   for (size_t k = 0; ok && k < r.down * r.across; k++) {
-    const size_t d = k / r.across, a = k % r.across, at = (d * (s->scale_rows == s->rows ? r.block_rows : 1)) * s->scale_cols + a;
-    uint32_t seen = 0;
-    memcpy(&seen, (const uint8_t *)s->scales + at * s->scale_bytes, s->scale_bytes);
+    const size_t d = k / r.across, a = k % r.across;
+    const uint32_t seen = mxi_view_seen(s, &r, k);
     const int nan = mxi_nan_scale(sf, seen) && !n;
     if (count) count->scales += stored[k] != seen;
     if (!count) ok = stored[k] == seen || (nan && mxi_nan_scale(sf, stored[k]));
@@ -81,20 +80,19 @@ static int gives_all(const hunt *h, const mx_spec *spec, const mx_fault *faults,
 /* The tensor's maximum is one number, which every part that holds the largest element gives, and other faults may. */
 static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n) {
   if (n > 1 || mx_fault_row_at(faults->op)->stage != MX_STAGE_TENSOR_AMAX) return;
-  const int same_fault = h->tensor.op == faults->op && h->tensor.number == faults->number;
-  if (h->n_tensor && same_fault && !memcmp(&h->tensor.region, &faults->region, sizeof faults->region)) return;
+  if (h->n_tensor && mxi_same_fault(&h->tensor, faults)) return;
   if (!gives_all(h, spec, faults, n)) return;
   h->tensor = *faults;
   h->n_tensor++;
 }
 
-static int same_fault(const mx_fault *f, const mx_fault *g) {
+int mxi_same_fault(const mx_fault *f, const mx_fault *g) {
   return f->op == g->op && f->number == g->number && f->format == g->format && !memcmp(&f->region, &g->region, sizeof f->region);
 }
 
 static int same_list(const mx_fault *a, size_t n_a, const mx_fault *b, size_t n_b) {
   int same = n_a == n_b;
-  for (size_t i = 0; same && i < n_a; i++) same = same_fault(&a[i], &b[i]);
+  for (size_t i = 0; same && i < n_a; i++) same = mxi_same_fault(&a[i], &b[i]);
   return same;
 }
 
@@ -109,7 +107,7 @@ static int same_faults(const blame *a, const blame *b) {
 static int says_more(const blame *b, const mx_fault *faults, size_t n) {
   size_t there = 0;
   for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < b->n; k++) there += same_fault(&b->fault[k], &faults[i]) != 0;
+    for (size_t k = 0; k < b->n; k++) there += mxi_same_fault(&b->fault[k], &faults[i]) != 0;
   return n && there == n && b->n > n;
 }
 

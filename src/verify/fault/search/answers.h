@@ -22,6 +22,7 @@ typedef struct hunt {
 /** Is there an answer that holds on other data too? */
 static inline int sure(const blame *b) { return b->n && mxi_blame_confirmed(b); }
 
+int mxi_same_fault(const mx_fault *f, const mx_fault *g);
 /** Has a fault of the answer a number that was fitted? */
 int mxi_has_number(const blame *b);
 /** The faults become an answer if they give every byte, and cost less than the best or hardly more. */

@@ -315,6 +315,7 @@ int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
     const size_t d = v->sample[k];
     for (size_t a = 0; a < c.r.across; a++) {
       mxi_fault_block(&c.b, &v->r, d, a, v->seen[d * c.r.across + a]);
+      c.b.divided_alone = 0; /* f is not among the run's faults yet */
       for (c.row = d * c.r.block_rows; c.row < c.r.rows && c.row < (d + 1) * c.r.block_rows; c.row++)
         for (c.col = a * c.r.block_cols; c.col < c.r.cols && c.col < (a + 1) * c.r.block_cols; c.col++) {
           const size_t at = c.row * c.r.cols + c.col;

@@ -52,9 +52,24 @@ static int same_bytes(const mx_tensor *a, const mx_tensor *b) {
   return !memcmp(a->codes, b->codes, a->rows * a->code_stride) && !memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols * a->scale_bytes);
 }
 
+/* Ties tell most. */
+static const drawn every[] = {DRAWN_TIES, DRAWN_NEAR_TIES, DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE}, within[] = {DRAWN_ORDINARY, DRAWN_TIES};
+
+static size_t rows_of(const mx_sample *s) {
+  const size_t most = DRAWN / s->cols > LEAST_ROWS ? DRAWN / s->cols : LEAST_ROWS;
+  return s->rows < most ? s->rows : most;
+}
+
+float *mxi_drawn_numbers(size_t *rows, const mx_sample *s, const mx_spec *spec, size_t k, shortage *lack) {
+  *rows = rows_of(s);
+  float *x = k < DRAWN_KINDS ? noted(malloc((*rows * s->cols + 1) * sizeof *x), lack) : NULL;
+  if (x) draw(x, *rows, s->cols, every[k], 1, (float)mx_format_max(mx_elem_format(spec->elem)));
+  return x;
+}
+
 static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a,
                     const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack) {
-  const size_t most = DRAWN / s->cols > LEAST_ROWS ? DRAWN / s->cols : LEAST_ROWS, rows = s->rows < most ? s->rows : most, cols = s->cols;
+  const size_t rows = rows_of(s), cols = s->cols;
   float *x = noted(malloc((rows * cols + 1) * sizeof *x), lack);
   int alike = 1;
   for (size_t k = 0; x && k < n_kinds && alike; k++) {
@@ -71,11 +86,9 @@ static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, cons
 
 int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
                       size_t n_b, shortage *lack) {
-  static const drawn every[] = {DRAWN_TIES, DRAWN_NEAR_TIES, DRAWN_ORDINARY, DRAWN_SMALL, DRAWN_LARGE}; /* ties tell most */
   return alike_on(every, DRAWN_KINDS, s, a, a_faults, n_a, b, b_faults, n_b, lack);
 }
 
 int mxi_kernels_alike_within(const mx_sample *s, const mx_spec *a, const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack) {
-  static const drawn within[] = {DRAWN_ORDINARY, DRAWN_TIES};
   return alike_on(within, 2, s, a, NULL, 0, b, b_faults, n_b, lack);
 }

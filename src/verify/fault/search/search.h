@@ -55,6 +55,8 @@ static inline int mxi_blame_confirmed(const blame *b) { return !b->n_rival && (d
  *  and huge ones, ties, powers of two, zeros of both signs. The shape is that of s, of many rows the first. Memory that runs out is noted. */
 int mxi_kernels_alike(const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a, const mx_spec *b, const mx_fault *b_faults,
                       size_t n_b, shortage *lack);
+/** The numbers of the k-th such kind, of as many rows and the columns of s, to be freed. NULL: there are no more kinds, or memory ran out. */
+float *mxi_drawn_numbers(size_t *rows, const mx_sample *s, const mx_spec *spec, size_t k, shortage *lack);
 /** Does spec a give the same bytes as b with faults of numbers that do not reach the ends of the range, without a zero that has a sign? */
 int mxi_kernels_alike_within(const mx_sample *s, const mx_spec *a, const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack);
 

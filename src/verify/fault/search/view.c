@@ -20,15 +20,11 @@ int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r) {
   return !s->has_tensor_scale || made == s->tensor_scale || (isnan(made) && isnan(s->tensor_scale));
 }
 
-static void read_seen(view *v) {
-  const mx_sample *s = v->s;
-  const fault_run *r = &v->r;
-  for (size_t k = 0; k < r->down * r->across; k++) {
-    const size_t row = k / r->across * (s->scale_rows == s->rows ? r->block_rows : 1);
-    uint32_t code = 0;
-    memcpy(&code, (const uint8_t *)s->scales + (row * s->scale_cols + k % r->across) * s->scale_bytes, s->scale_bytes);
-    v->seen[k] = code;
-  }
+uint32_t mxi_view_seen(const mx_sample *s, const fault_run *r, size_t k) {
+  const size_t row = k / r->across * (s->scale_rows == s->rows ? r->block_rows : 1);
+  uint32_t code = 0;
+  memcpy(&code, (const uint8_t *)s->scales + (row * s->scale_cols + k % r->across) * s->scale_bytes, s->scale_bytes);
+  return code;
 }
 
 /* Chooses block rows to examine: most of them with something wrong, spread over the data. */
@@ -88,7 +84,7 @@ static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_
   v->trial_codes = noted(malloc(elements + 1), lack);
   v->by_plain = noted(calloc(elements + 1, 1), lack);
   if (!v->seen || !v->scales || !v->trial_scales || !v->codes || !v->trial_codes || !v->by_plain) return 0;
-  read_seen(v);
+  for (size_t k = 0; k < blocks; k++) v->seen[k] = mxi_view_seen(s, &v->r, k);
   if (mxi_fault_scales(&v->r, v->scales)) return 0;
   for (size_t k = 0; k < blocks; k++) v->scales_wrong += v->scales[k] != v->seen[k];
   /* Opens a view of the sample: first of one in so many rows, to count what is wrong; then of rows that are wrong. */

@@ -37,6 +37,8 @@ int mxi_view_open_whole(view *v, const mx_spec *spec, const mx_sample *s, effort
 void mxi_view_close(view *v);
 /** An open view has the codes of one row of blocks in so many. */
 static inline size_t mxi_view_step(const view *v) { return v->r.down / VIEW_COUNTED + 1; }
+/** The scale of block k that the sample has stored. */
+uint32_t mxi_view_seen(const mx_sample *s, const fault_run *r, size_t k);
 /** Does the run give the stored tensor scale, if one is stored? */
 int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r);
 /** Makes the codes of all rows, once, with which every trial of an element is compared. */
