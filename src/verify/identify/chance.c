@@ -2,6 +2,8 @@
  * seeds are tried under each of them first, and many later. */
 #include "verify/identify/chance.h"
 
+#include "verify/identify/inquiry_parts.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +37,28 @@ static inquiry *harder_with_seed(inquiry *all, const size_t *ruled, size_t n_rul
     if (mxi_attempt_exact(&next->best)) return next;
   }
   return NULL;
+}
+
+/* Rules of the scales that are asked of each inquiry. */
+enum { ASKED_CORES = 4 };
+
+static int elements_may_be_drawn(const search *s, const mx_spec *core) {
+  mx_spec t = *core;
+  for (t.elem_arith = 0; t.elem_arith < MX_ELEM_ARITH_COUNT; t.elem_arith++)
+    if (!mx_spec_check(&t, NULL) && mxi_random_elements_may_be(s, &t)) return 1;
+  return 0;
+}
+
+int mxi_chance_is_in_sight(const inquiry *all, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < all[i].cores.n && k < ASKED_CORES; k++) {
+      const mx_spec *core = &all[i].cores.spec[k];
+      if (mxi_random_scales_may_be(&all[i].s, core)) return 1;
+      size_t like = 0;
+      while (!mxi_same_to_elements(&all[i].cores.spec[like], core)) like++;
+      if (like == k && elements_may_be_drawn(&all[i].s, core)) return 1;
+    }
+  return 0;
 }
 
 inquiry *mxi_chance_with_usual_seed(chance *c, inquiry *all, size_t n, deadline until) {

@@ -488,12 +488,14 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   chance drawn = {0};
-  if (w.at == *n_all) { /* none is left: a seed that gives every byte is soon found, and then it is not a bug */
-    specs_of_near(&w, all, *n_all);
-    q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
-    if (q) return q;
-  }
-  if (samples[0].codes) {
+  const int is_whole = w.at == *n_all, in_sight = samples[0].codes && mxi_chance_is_in_sight(all, *n_all);
+  for (int later = 0; later < 2; later++) {
+    if (is_whole && later == !in_sight) { /* none is left: a seed that gives every byte is soon found, and then it is not a bug */
+      specs_of_near(&w, all, *n_all);
+      q = mxi_chance_with_usual_seed(&drawn, all, *n_all, mxi_deadline_before(until, (1 - FOR_CHANCE) * allowed));
+      if (q) return q;
+    }
+    if (later || !samples[0].codes) continue;
     const int told = mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
     const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
     const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, keyed, n_keyed, samples, n_samples, faults_until);

@@ -317,6 +317,17 @@ int mxi_seed_trial_fits(seed_trial *t, uint64_t seed) {
   return 1;
 }
 
+int mxi_seed_trial_scale(uint32_t *code, seed_trial *t, size_t i, uint64_t seed) {
+  const observation *o = t->set->of;
+  const block_at *b = &o->blocks[t->set->at[i].block];
+  const mx_block_stats st = stats_of(&t->plan, b);
+  sample_turn turn = {t->sample, 0};
+  t->plan.spec.seed = seed;
+  plan_sample(&t->plan, o, b->sample, &turn);
+  t->sample = turn.sample;
+  return !mxi_block_scale_code(code, &t->plan, &st, 0, block_index(o, b));
+}
+
 void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]) {
   const observation *o = s->of;
   const mx_format *f = mx_elem_format(o->formats.elem);

@@ -70,6 +70,8 @@ typedef struct seed_trial {
 } seed_trial;
 int mxi_seed_trial_open(seed_trial *t, const block_set *set, const mx_spec *spec);
 int mxi_seed_trial_fits(seed_trial *t, uint64_t seed);
+/** The scale of the i-th block of the set under a seed. Returns 0 if the spec refuses the block. */
+int mxi_seed_trial_scale(uint32_t *code, seed_trial *t, size_t i, uint64_t seed);
 /** Counts the codes that were seen where spec gives others: of scales below 256, and of elements without their sign. */
 void mxi_set_wrong_codes(const block_set *s, const mx_spec *spec, uint32_t scales[256], uint32_t codes[256]);
 /** Compares scales alone, over all blocks whose class is in the mask; wrong (may be NULL) has an entry for each block. */

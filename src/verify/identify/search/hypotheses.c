@@ -484,9 +484,27 @@ static void read_row(float *out, const mx_sample *s, shape b, size_t r, const mx
   }
 }
 
+/* Rows that were read under one pair of formats: rotations of every size ask for the same ones. */
+typedef struct rows_read {
+  size_t width; /* of the widest sample */
+  struct {
+    size_t sample, row; /* row + 1; 0: none */
+  } at[2 * ROTATED_ROWS + 1];
+  float *y;
+} rows_read;
+
+static const float *read_once(rows_read *seen, size_t k, const mx_sample *samples, size_t i, shape b, size_t r, const mx_format *e,
+                              const mx_format *sf, int encode) {
+  float *y = seen->y + k * seen->width;
+  if (seen->at[k].row != r + 1 || seen->at[k].sample != i) read_row(y, &samples[i], b, r, e, sf, encode);
+  seen->at[k].sample = i;
+  seen->at[k].row = r + 1;
+  return y;
+}
+
 /* Computes the correlation of x with the values rotated back, for each element of the tile. */
-static void try_rotation(rotation *best, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e, const mx_format *sf,
-                         int encode, shortage *lack) {
+static void try_rotation(rotation *best, rows_read *seen, const mx_sample *samples, size_t n, shape b, unsigned size, const mx_format *e,
+                         const mx_format *sf, int encode, shortage *lack) {
   double xy[MOST_SIZE] = {0}, xx[MOST_SIZE] = {0}, yy[MOST_SIZE] = {0};
   size_t rows = 0, tiles = 0, total = 0, looked = 0;
   for (size_t i = 0; i < n; i++) total += samples[i].cols < size ? 0 : samples[i].rows; /* short tiles cannot be rotated back */
@@ -497,8 +515,7 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
     float *y = noted(malloc((s->cols + size) * sizeof *y), lack);
     for (size_t r = 0; y && r < s->rows; r++, at++) {
       if (at % step || rows > 2 * ROTATED_ROWS) continue;
-      rows++;
-      read_row(y, s, b, r, e, sf, encode);
+      memcpy(y, read_once(seen, rows++, samples, i, b, r, e, sf, encode), s->cols * sizeof *y);
       noted_status(mx_hadamard(y, s->cols, y, 1, s->cols, s->cols, size, MX_HAD_SIGN_NONE, NULL, 0), lack);
       for (size_t c = 0; c + size <= s->cols; c += size) {
         const float *x = s->x + r * s->ld + c;
@@ -527,14 +544,19 @@ static void try_rotation(rotation *best, const mx_sample *samples, size_t n, sha
 
 static rotation find_rotation(const mx_sample *samples, size_t n, shape b, unsigned bits, shortage *lack) {
   rotation best = {.fit = 0};
-  for (int e = 0; e < MX_ELEM_NONE; e++)
+  rows_read seen = {.width = 0};
+  for (size_t i = 0; i < n; i++) seen.width = samples[i].cols > seen.width ? samples[i].cols : seen.width;
+  seen.y = noted(malloc(sizeof seen.at / sizeof *seen.at * seen.width * sizeof *seen.y), lack);
+  for (int e = 0; e < MX_ELEM_NONE && seen.y; e++)
     for (int sc = 0; sc < MX_SCALE_COUNT; sc++)
       for (int encode = 0; encode < 2; encode++) {
         const mx_format *ef = mx_elem_format(e), *sf = mx_scale_format(sc);
         const size_t bytes = sf->bits <= 8 ? 1 : sf->bits <= 16 ? 2 : 4;
         if (ef->bits < bits || (ef->bits == 8 && bits < 6) || bytes != samples[0].scale_bytes || sc == MX_SCALE_E6M2) continue;
-        for (unsigned size = LEAST_SIZE; size <= MOST_SIZE; size *= 2) try_rotation(&best, samples, n, b, size, ef, sf, encode, lack);
+        memset(seen.at, 0, sizeof seen.at);
+        for (unsigned size = LEAST_SIZE; size <= MOST_SIZE; size *= 2) try_rotation(&best, &seen, samples, n, b, size, ef, sf, encode, lack);
       }
+  free(seen.y);
   return best;
 }
 

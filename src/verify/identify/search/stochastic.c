@@ -199,6 +199,70 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
   free(draws);
 }
 
+/* ---- a first look */
+
+/* So many draws are looked at, of so many blocks; fewer than a few say nothing, and are taken for what may be. One in so many may be neither neighbour of its
+ * value, as where a rule for the ends of the range is not known yet. */
+enum { LOOKED_DRAWS = 4096, LOOKED_BLOCKS = 256, ODD_ONE_IN = 50 };
+
+static int may_be(draw *draws, size_t n, uint64_t odd) { return n && odd * ODD_ONE_IN <= n && (n < ENOUGH_DRAWS || is_chance(draws, n)); }
+
+int mxi_random_elements_may_be(const search *s, const mx_spec *spec) {
+  const observation *o = s->o;
+  mx_plan p;
+  draw *draws = noted(malloc((LOOKED_DRAWS + 1) * sizeof *draws), o->lack);
+  size_t n = 0, plain = 0, seen = 0;
+  uint64_t odd = 0;
+  int may = 0;
+  if (draws && !plan_towards_zero(&p, o, spec)) {
+    for (size_t i = 0; i < o->n_blocks; i++) plain += o->blocks[i].kind == BLOCK_PLAIN;
+    for (size_t i = 0; i < o->n_blocks && n < LOOKED_DRAWS && odd * ODD_ONE_IN <= LOOKED_DRAWS; i++) {
+      if (o->blocks[i].kind != BLOCK_PLAIN) continue;
+      const size_t at = seen++;
+      if (plain > LOOKED_BLOCKS && at * LOOKED_BLOCKS / plain == (at + 1) * LOOKED_BLOCKS / plain) continue;
+      mxi_plan_set_amax(&p, mxi_observation_amax(o, o->blocks[i].sample, &p.spec));
+      n += draws_of(draws + n, LOOKED_DRAWS - n, o, &p, &o->blocks[i], &odd);
+    }
+    may = may_be(draws, n, odd);
+  }
+  free(draws);
+  return may;
+}
+
+/* How often a scale is the larger one of its two is counted over a few seeds. */
+int mxi_random_scales_may_be(const search *s, const mx_spec *spec) {
+  enum { SEEDS = 64 };
+  const block_set *set = &s->scales;
+  seed_trial t;
+  mx_spec drawn = *spec;
+  drawn.scale_round = MX_SCALE_ROUND_SR;
+  draw *draws = noted(malloc((set->n + 1) * sizeof *draws), s->o->lack);
+  size_t n = 0;
+  uint64_t odd = 0;
+  int may = 0;
+  if (draws && !mx_spec_check(&drawn, NULL) && mxi_seed_trial_open(&t, set, &drawn)) {
+    for (size_t i = 0; i < set->n && odd * ODD_ONE_IN <= set->n; i++) {
+      const uint32_t seen = s->o->blocks[set->at[i].block].scale;
+      uint32_t code[SEEDS], least = UINT32_MAX, most = 0, ups = 0;
+      for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        if (!mxi_seed_trial_scale(&code[seed], &t, i, seed)) code[seed] = seen; /* which says nothing */
+        if (code[seed] < least) least = code[seed];
+        if (code[seed] > most) most = code[seed];
+      }
+      for (size_t k = 0; k < SEEDS; k++) ups += code[k] == most;
+      if (least == most) /* its neighbours may be drawn too seldom to be seen */
+        odd += seen + 1 != least && seen != least && seen != most + 1;
+      else if (seen != least && seen != most)
+        odd++;
+      else
+        draws[n++] = (draw){.index = i, .d = (double)ups / SEEDS, .up = seen == most};
+    }
+    may = may_be(draws, n, odd);
+  }
+  free(draws);
+  return may;
+}
+
 /* ---- the seed */
 
 static uint32_t word_of(uint64_t seed, int lfsr, uint64_t index) {

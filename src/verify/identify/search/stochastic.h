@@ -17,6 +17,10 @@ typedef struct random_facts {
 
 /** Counts draws over everything, under a spec with elem.round=sr whose seed does not matter. */
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec);
+/** Could the elements of ordinary blocks be drawn under spec, whatever its seed, as far as so few of them show? */
+int mxi_random_elements_may_be(const search *s, const mx_spec *spec);
+/** The same of the scales. */
+int mxi_random_scales_may_be(const search *s, const mx_spec *spec);
 /** Finds the seed (and for elements sr.mode, sr.bits, sr.source) with which spec gives the chosen ordinary blocks. It tries seeds that people use
  *  and all small ones: below 2^17 (many = 0), 2^20 (1) or all that can be searched (2). Returns 1 and changes spec if there is one. */
 int mxi_random_solve(search *s, mx_spec *spec, int many);
