@@ -63,8 +63,8 @@ static void rotate(float *x, size_t step, size_t n, double factor) {
   double t[128];
   for (size_t i = 0; i < n; i++) t[i] = (double)x[i * step];
   for (size_t h = 1; h < n; h *= 2)
-    for (size_t i = 0; i < n; i++)
-      if (!(i & h)) {
+    for (size_t first = 0; first < n; first += 2 * h)
+      for (size_t i = first; i < first + h; i++) {
         const double a = t[i], b = t[i + h];
         t[i] = a + b;
         t[i + h] = a - b;

@@ -455,8 +455,8 @@ static mx_status plan_part(mx_plan *plan, const base *b, const part *p) {
   return mxi_plan_init(plan, &run, p->rows, p->cols, NULL);
 }
 
-/* Runs block rows [first, end). Returns 0 if the twist means nothing for this part. */
-static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, size_t first, size_t end) {
+/* Runs block rows [first, end), with `codes` their elements too. Returns 0 if the twist means nothing for this part. */
+static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, size_t first, size_t end, int codes) {
   const part *p = &b->parts[i];
   mx_plan plan;
   if (!p->stats || plan_part(&plan, b, p)) return 0;
@@ -489,6 +489,7 @@ static int run_twist(const base *b, size_t i, const twist *t, trial_run *out, si
         if (mxi_block_scale_find(&of_part[j], &plan, &st, 0, k)) return 0;
         if (j == (t->stat == STAT_LAST_PARTS ? parts - 1 : 0)) out->scales[i][k] = of_part[j].code;
       }
+      if (!codes) continue;
       const float signed_max = t->divisor == DIVISOR_SIGN_OF_MAX ? signed_largest(p, d, a) : 0;
       for (size_t r = d * p->block_rows; r < p->rows && r < (d + 1) * p->block_rows; r++)
         for (size_t c = a * p->block_cols; c < p->cols && c < (a + 1) * p->block_cols; c++) {
@@ -518,13 +519,18 @@ typedef struct trier {
   trial_run run;
 } trier;
 
+/* On a few rows: the scales, where the twist changes them, and then everything. */
 static int is_promising(trier *y, const twist *t) {
-  uint64_t n = 0;
-  for (size_t k = 0; k < y->b->n_rows; k++) {
-    const at_row r = y->b->rows[k];
-    if (!run_twist(y->b, r.part, t, &y->run, r.row, r.row + 1)) return 0;
-    n += left_total(mxi_run_left(y->b, r.part, y->run.codes[r.part], y->run.scales[r.part], r.row, r.row + 1));
-    if (n * PROMISING_ONE_IN > y->b->rows_wrong && y->b->rows_wrong) return 0;
+  const base *b = y->b;
+  for (int codes = t->side == SIDE_ELEMENTS || !t->stat; codes < 2; codes++) {
+    uint64_t n = 0;
+    for (size_t k = 0; k < b->n_rows; k++) {
+      const at_row r = b->rows[k];
+      if (!run_twist(b, r.part, t, &y->run, r.row, r.row + 1, codes)) return 0;
+      const leaves l = mxi_run_left(b, r.part, codes ? y->run.codes[r.part] : b->parts[r.part].codes, y->run.scales[r.part], r.row, r.row + 1);
+      n += codes ? left_total(l) : l.scales;
+      if (n * PROMISING_ONE_IN > b->rows_wrong && b->rows_wrong) return 0;
+    }
   }
   return 1;
 }
@@ -568,7 +574,7 @@ static void consider(trier *y, const listed *r, const twist *t) {
   if (is_found(y->best)) return;
   if (!is_promising(y, t)) return;
   for (size_t i = 0; i < b->n; i++) {
-    if (!run_twist(b, i, t, &y->run, 0, SIZE_MAX)) return;
+    if (!run_twist(b, i, t, &y->run, 0, SIZE_MAX, 1)) return;
     const leaves l = mxi_run_left(b, i, y->run.codes[i], y->run.scales[i], 0, SIZE_MAX);
     c.l.codes += l.codes;
     c.l.scales += l.scales;
