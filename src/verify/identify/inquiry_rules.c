@@ -117,6 +117,7 @@ void mxi_inquiry_cores(inquiry *q) {
   cores->room = POOL;
   if (q->h.formats.scale_rule == MX_SCALE_RULE_HIF4) {
     base.scale_rule = MX_SCALE_RULE_HIF4;
+    if (s->lenient) base.scale_round = MX_SCALE_ROUND_SR;
     mxi_pool_add(cores, &base, (score){0, 0, 0});
     return;
   }

@@ -126,17 +126,21 @@ static int scale_wrong(mx_block_scale *out, const mx_plan *p, const cell *c, int
   return out->code != b->scale;
 }
 
+/* Scales become the lower neighbour (0) or the upper one (1) of their number, or are drawn again (2). */
+static void set_neighbour(mx_plan *p, int which) {
+  static const int rules[3][2] = {{MX_SCALE_ROUND_DOWN, MX_ROUND_RTZ}, {MX_SCALE_ROUND_UP, MX_ROUND_RTP}, {MX_SCALE_ROUND_SR, MX_ROUND_SR}};
+  p->spec.scale_round = rules[which][0];
+  p->scale_encode.round = rules[which][1];
+}
+
 /* If the seed is not known, the scale may be either neighbour. */
 static int scale_wrong_leniently(mx_block_scale *out, mx_plan *p, const cell *c, int how) {
-  static const int rules[2][2] = {{MX_SCALE_ROUND_DOWN, MX_ROUND_RTZ}, {MX_SCALE_ROUND_UP, MX_ROUND_RTP}};
   int wrong = 1;
   for (int i = 0; i < 2 && wrong; i++) {
-    p->spec.scale_round = rules[i][0];
-    p->scale_encode.round = rules[i][1];
+    set_neighbour(p, i);
     wrong = scale_wrong(out, p, c, how);
   }
-  p->spec.scale_round = MX_SCALE_ROUND_SR;
-  p->scale_encode.round = MX_ROUND_SR;
+  set_neighbour(p, 2);
   return wrong;
 }
 
@@ -147,13 +151,27 @@ static uint32_t code_by(mx_plan *p, const mx_block_scale *scale, float x, double
   return code;
 }
 
-static score hif4_score(const mx_plan *p, const cell *c, const set_item *item, int how) {
-  uint8_t codes[64], micro[3];
+/* If the seed is not known, the scale may be either neighbour, and the elements are those of the one that was seen. */
+static int hif4_block(uint8_t codes[64], uint32_t *scale, mx_plan *p, const cell *c, const float *x, int how) {
+  uint8_t micro[3];
+  const uint64_t index = block_index(c->o, c->b);
+  if (!(how & LOOK_LENIENT) || p->spec.scale_round != MX_SCALE_ROUND_SR) return mxi_hif4_block(codes, scale, micro, p, x, c->cols, index);
+  int refused = 0;
+  for (int i = 0; i < 2 && !refused && (!i || *scale != c->b->scale); i++) {
+    set_neighbour(p, i);
+    refused = mxi_hif4_block(codes, scale, micro, p, x, c->cols, index);
+  }
+  set_neighbour(p, 2);
+  return refused;
+}
+
+static score hif4_score(mx_plan *p, const cell *c, const set_item *item, int how) {
+  uint8_t codes[64];
   uint32_t scale;
   float x[64];
   score n = {0, 0, 0};
   for (size_t i = 0; i < c->cols; i++) x[i] = flushed(p, c->x[i]);
-  if (mxi_hif4_block(codes, &scale, micro, p, x, c->cols, 0)) return (score){1, 1, 0};
+  if (hif4_block(codes, &scale, p, c, x, how)) return (score){1, 1, 0};
   const int seen_nan = mxi_nan_scale(p->scale, c->b->scale);
   if (scale != c->b->scale) *(seen_nan && mxi_nan_scale(p->scale, scale) ? &n.nan_codes : &n.scales) = 1;
   const uint8_t *seen = c->o->samples[c->b->sample].codes + c->index;
