@@ -237,6 +237,7 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp4", NULL, {"all: divisor <- row -1"}},
                  {"ocp-mxfp4", NULL, {"blocks%2=1: divisor <- order -6"}},
                  {"nvfp4-plain", NULL, {"all: divisor <- before rounding"}, 1},
+                 {"nvfp4-plain", "had.size=16", {"all: tensor amax <- as given", "elements%16=1,5,6: code <- negate"}},
                  {"ocp-mxfp4", NULL, {"all: layout <- blocks down"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: block amax <- with next 1"}},
                  {"ocp-mxfp4", NULL, {"all: rotation <- sequency 16"}},

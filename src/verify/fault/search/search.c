@@ -628,6 +628,18 @@ static void search_bases(hunt *h, const base *b, const size_t *chosen, size_t n,
  * that are not there, each of which costs a whole search; a smaller one loses rotated kernels whose fault acts widely. */
 static const double MOST_WRONG_ROTATED = 0.02;
 
+/* The same behind a rotation that the tensor's maximum does not know: the stored tensor scale, to the last bit, says that it is so. */
+static void search_rotated_late(hunt *h, const base *at) {
+  const mx_fault f = {.region = {.of = MX_REGION_ALL}, .op = MX_FAULT_TENSOR_AS_GIVEN};
+  view *v = noted(malloc(sizeof *v), h->e->until.lack);
+  if (v && mxi_view_open_early(v, &at->spec, &h->samples[h->largest], &f, 1, h->e)) {
+    const double scales = (double)v->scales_wrong / (double)(v->r.down * v->r.across), codes = (double)v->codes_wrong / (double)v->looked;
+    if (fmin(scales, codes) <= MOST_WRONG_ROTATED) explain(h, v, at, at->extra + BITS_OF_A_FAULT, 0, DEPTH_ONE);
+  }
+  if (v) mxi_view_close(v);
+  free(v);
+}
+
 /* Tries the chosen bases with a rotation in front, if scales or elements then come near. */
 static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t n) {
   static const uint32_t sizes[] = {16, 32, 64, 128};
@@ -637,7 +649,9 @@ static void search_rotated(hunt *h, const base *b, const size_t *chosen, size_t 
       base at = b[chosen[k]];
       at.spec.had_size = sizes[i];
       at.extra += 6;
-      if (s->cols % sizes[i] || !mxi_fault_base_look_at(&at, s, h->e) || fmin(at.scales, at.codes) > MOST_WRONG_ROTATED) continue;
+      if (s->cols % sizes[i] || !mxi_fault_base_look_at(&at, s, h->e)) continue;
+      if (at.other_tensor && s->has_tensor_scale) search_rotated_late(h, &at);
+      if (fmin(at.scales, at.codes) > MOST_WRONG_ROTATED) continue;
       search_bases(h, &at, &(size_t){0}, 1, PASS_PLAIN);
     }
 }
