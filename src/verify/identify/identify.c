@@ -645,8 +645,9 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (!mxi_attempt_exact(&best->best) && !score_total(best->best.got) && samples[0].codes && !out->bug.name) drop_needless(best);
     count(out, best);
     if (out->exact && (out->preset || !odd_numbers(&out->spec))) out->bug = (mx_bug){0};
-    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte);   /* no stranger than a bug */
-    const int fitted = out->exact && !out->preset && odd_numbers(&out->spec) && !mxi_numbers_hold(best, as_good); /* what holds needs no bug */
+    const int a_limit = odd_numbers(&out->spec) == 1 && (out->spec.scale_min_byte || out->spec.scale_max_byte); /* no stranger than a bug */
+    const int holds = out->exact && (!samples[0].codes || mxi_numbers_hold(best, as_good));
+    const int fitted = out->exact && !out->preset && odd_numbers(&out->spec) && !holds; /* what holds needs no bug */
     if (fitted && !a_limit && samples[0].codes && !options->no_undecided) {
       if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack)))
         out->bug.name = NULL; /* a description explains no more */
@@ -656,7 +657,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (!out->exact) out->preset = NULL; /* it is the nearest one, not the name */
     const int said = out->bug.name && !(out->bug.codes || out->bug.scales || out->bug.tensor_scales);
     const int says_nothing = out->blank || is_constant(samples, n);
-    if (out->exact && !says_nothing) out->grade = !samples[0].codes || mxi_numbers_hold(best, as_good) ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
+    if (out->exact && !says_nothing) out->grade = holds ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
     if (out->grade == MX_GRADE_CONFIRMED && !out->preset && odd_numbers(&out->spec) && is_nearly_nothing(samples, n, &out->spec))
       out->grade = MX_GRADE_FITS;
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
