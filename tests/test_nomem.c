@@ -153,7 +153,7 @@ START_TEST(a_bug_does_not_vanish_without_memory) {
     codes[i] = codes[i + 1];
     codes[i + 1] = first;
   }
-  fail_each(&identify, "identify a bug", 30001, 2);
+  fail_each(&identify, "identify a bug", 2003, 3);
   ck_assert_ptr_nonnull(identity[0].bug.name);
   mx_tensor_free(&t);
 }
