@@ -81,11 +81,12 @@ static void explain_written(hunt *h, const base *plain, explain_view *explain, s
   if (mxi_fault_base_look_at(&at, &before, h->e) && at.codes <= MOST_WRONG) offer_behind(h, &mover, &at, &before, explain);
 }
 
-void mxi_search_behind(hunt *h, const char *over, explain_view *explain) {
+void mxi_search_behind(hunt *h, const char *over, explain_view *explain, int written) {
   const mx_sample *s = &h->samples[h->largest];
   unsigned bits = 0;
   for (size_t i = 0; i < s->rows * s->cols; i++) bits |= s->codes[i];
   bits = bits >= 64 ? 8 : bits >= 16 ? 6 : 4;
+  if (written && !written_rows(s, 1)) return;
   for (size_t i = 0; i < mx_preset_count() && h->n == 1; i++) {
     const mx_preset *row = mx_preset_at(i);
     base plain;
@@ -95,8 +96,8 @@ void mxi_search_behind(hunt *h, const char *over, explain_view *explain) {
     if (plain.spec.block_rows > 1 || !mxi_fault_base_look_at(&plain, s, h->e)) continue;
     size_t block_rows, width;
     mx_spec_block(&plain.spec, s->rows, s->cols, &block_rows, &width);
-    explain_written(h, &plain, explain, block_rows);
-    for (size_t k = 0; k < sizeof movers / sizeof *movers && !sure(h->best) && !effort_over(h->e); k++) {
+    if (written) explain_written(h, &plain, explain, block_rows);
+    for (size_t k = 0; !written && k < sizeof movers / sizeof *movers && !sure(h->best) && !effort_over(h->e); k++) {
       moved_back m;
       base at = {.preset = plain.preset, .spec = plain.spec};
       const int ok = mxi_move_back(&m, s, &movers[k], width, h->e->until.lack) && mxi_view_fits(&at.spec, &m.s) &&

@@ -8,7 +8,8 @@
 
 /* Searches for one more fault over the base in a view of a sample. */
 typedef void explain_view(hunt *h, view *v, const base *b);
-/** Offers to h what moves codes or scales, alone and with one fault before it. over: only this preset, or NULL. */
-void mxi_search_behind(hunt *h, const char *over, explain_view *explain);
+/** Offers to h what moves codes or scales, alone and with one fault before it. over: only this preset, or NULL. written: one fault in the rows before
+ *  the last ones, where nothing was written in those, and no more: it is soon seen whether there are such rows. */
+void mxi_search_behind(hunt *h, const char *over, explain_view *explain, int written);
 
 #endif

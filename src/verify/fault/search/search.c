@@ -114,12 +114,13 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
+  if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 1);
   if (!sure(out))
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
   if (!sure(out) && !over) search_keyed(&h, keyed, n_keyed);
   if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
-  if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one);
+  if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 0);
   if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
   if (out->n) mxi_prefer_known(&h, out), mxi_drop_needless_keys(&h, out);
