@@ -303,7 +303,7 @@ static num power_rule(const ref_plan *plan, const ref_block *block, num amax, in
 }
 
 ref_scale ref_scale_given(const ref_plan *plan, uint64_t code) {
-  const num value = ref_scale_value(plan, code);
+  const num given = ref_scale_value(plan, code), value = num_is_zero(given) ? num_zero(0) : given;
   ref_scaling scaling = SCALING_USED;
   if (num_is_zero(value) && plan->spec->scale_zero == MX_SCALE_ZERO_ZERO) scaling = SCALING_SIGNED_ZERO;
   if (num_is_zero(value) && plan->spec->scale_zero == MX_SCALE_ZERO_MAX) scaling = SCALING_FLT_MAX;

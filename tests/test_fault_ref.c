@@ -270,6 +270,7 @@ static const struct {
      {"all: scale rounding <- format ue5m3"},
      {0xBE, 0xB6},
      {0xF7, 0xF7}}, /* 448 and 224 with a bias of 15; as E4M3 1.75 and 0.875 */
+    {"nvfp4-plain", {"all: scale rounding <- value 128"}, {0x80, 0x80}, {0xF7, 0xF7}}, /* -0 is 0: 6 and -1 without end, of their own signs */
     {"nvfp4-plain", {"all: scale rounding <- flush first"}, {0x7E, 0x76}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: scale rounding <- bfloat16"}, {0x7E, 0x76}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"rows=1: scale store <- keep from 99"}, {127, 99}, {0xA7, 0xC7}},

@@ -360,6 +360,7 @@ void mxi_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code)
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
   out->code = code;
   out->used = decode_scale(p, code);
+  if (out->used == 0) out->used = 0; /* of -0 too: quotients have the signs of their elements */
   if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
   if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
   meet(out, p);
