@@ -59,7 +59,7 @@ refuses "mxgold: tensor_scale: 3 values, expected one, or one for each of 32 row
 # diff --explain says what B does of the preset of A.
 accepts "$mxgold" gen ties --preset quark-even -o a.safetensors
 accepts "$mxgold" quantize a.safetensors:input --preset quark-even --fault "rows%4=3: scale store <- row -1" -o b.safetensors
-differs "Your kernel does what quark-even does, except that it has in rows 3, 7, 11, ..." "$mxgold" diff a.safetensors b.safetensors --explain
+differs "Your kernel does what quark-even does, except that it stores the scale of the row -1 away in rows whose number is 3 mod 4." "$mxgold" diff a.safetensors b.safetensors --explain
 accepts "$mxgold" quantize a.safetensors:input --preset quark-even --set scale.rule=ceil -o c.safetensors
 differs "your kernel does what quark-even does, except that scale.rule is ceil" "$mxgold" diff a.safetensors c.safetensors --explain
 
