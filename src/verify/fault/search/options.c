@@ -263,7 +263,7 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
   for (size_t n = 1; n < area && n <= 16; n *= 2) add(l, MX_FAULT_DIVISOR_LANES_DOWN, (double)n);
   add(l, MX_FAULT_DIVISOR_REPEATED, 0);
-  EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1);
+  EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1, -2, -4, -8, -16);
   EACH(l, MX_FAULT_DIVISOR_BLOCK, -1, 1);
   add(l, MX_FAULT_DIVISOR_ROW_XOR, 1);
   EACH(l, MX_FAULT_DIVISOR_FIRST_ROW, 2, 4, 8);
