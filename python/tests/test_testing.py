@@ -227,7 +227,7 @@ def test_a_bug_is_said_over_the_preset_that_was_asked_for(preset, x):
     """Another preset with the same bug gives the same bytes, and fewer of its plain ones differ."""
     q = mxgold.quantize(x, preset)
     text = message(lambda: testing.assert_matches(x, q.unpack() & 7, q.scales, preset, q.tensor_scale))
-    assert text.splitlines()[2].startswith(f"Your kernel does what {preset} does, except that it drops the sign of every element.")
+    assert text.splitlines()[2].startswith(f"Your kernel does what {preset} does, except that it drops the signs of elements.")
 
 
 def test_a_message_speaks_of_the_kernel(x):

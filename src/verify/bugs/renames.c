@@ -124,10 +124,10 @@ static void name_codes(named *out, const renaming *m, const mx_format *f) {
     snprintf(out->text, sizeof out->text, "stores the code 0x%X for every element", first);
   } else if (sign && holds(m, negated, sign, 0)) {
     out->name = BUG(SIGN_INVERTED);
-    snprintf(out->text, sizeof out->text, "inverts the sign of every element");
+    snprintf(out->text, sizeof out->text, "inverts the signs of elements");
   } else if (sign && holds(m, signless, sign, 0)) {
     out->name = BUG(SIGN_LOST);
-    snprintf(out->text, sizeof out->text, "drops the sign of every element");
+    snprintf(out->text, sizeof out->text, "drops the signs of elements");
   } else if (sign && holds(m, complement, sign, 0)) {
     out->name = BUG(TWOS_COMPLEMENT);
     snprintf(out->text, sizeof out->text, "stores negative elements in two's complement instead of sign and magnitude");
