@@ -1,4 +1,5 @@
 /* Runs mxgold identify: the spec that a black box follows. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,16 @@ static int read_expectation(expectation *e, const struct args *a) {
   return CLI_FINE;
 }
 
+/* Has the input no finite number other than zero? Then a comparison says next to nothing. */
+static int is_blank(const samples *s) {
+  for (size_t i = 0; i < s->n; i++)
+    for (size_t k = 0; k < s->at[i].rows * s->at[i].cols; k++) {
+      const float x = s->at[i].x[k / s->at[i].cols * s->at[i].ld + k % s->at[i].cols];
+      if (x != 0 && isfinite(x)) return 0;
+    }
+  return 1;
+}
+
 /* The answer without a search, if the bytes are those of the preset, or of the preset with the faults that are allowed. */
 static int try_expectation(answer *w, samples *s, int threads) {
   expectation *e = &w->e;
@@ -184,6 +195,7 @@ static int try_expectation(answer *w, samples *s, int threads) {
                       .n_codes = plain.n_codes,
                       .n_scales = plain.n_scales,
                       .complete = 1,
+                      .blank = is_blank(s),
                       .grade = MX_GRADE_CONFIRMED,
                       .codes_differ = plain.codes,
                       .scales_differ = plain.scales,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/spec/key_choices.h"
 #include "cli/verify/rival.h"
 
 enum { TEXT = 4096, VALUE = 160, VERDICT_SCHEMA = 3 }; /* had.signs has up to 128 digits */
@@ -170,7 +171,15 @@ mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
   if (n < size && id->blank)
     snprintf(out + n, size - n,
              " But the input has no finite number other than zero, so these data decide next to nothing: give it ordinary numbers.");
+  else if (n < size && id->exact && id->grade == MX_GRADE_NONE)
+    snprintf(out + n, size - n, " But every element has the same code, so these data decide nothing: give it numbers of unlike sizes.");
   return status;
+}
+
+/* The order of the nibbles, where it is not that of the preset. */
+static const char *other_nibbles(const mx_identity *id) {
+  mx_spec preset;
+  return mx_preset_find(&preset, id->preset, NULL) || preset.nibble == id->spec.nibble ? NULL : key_choice("nibble", id->spec.nibble);
 }
 
 static void sentence(char *out, size_t size, const mx_identity *id) {
@@ -192,7 +201,11 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     return;
   }
   if (id->exact && id->preset) {
-    snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
+    const char *order = other_nibbles(id);
+    if (order)
+      snprintf(out, size, "Your kernel does what %s does: every code is the same, in bytes with nibble=%s.", id->preset, order);
+    else
+      snprintf(out, size, "Your kernel does what %s does: every byte is the same.", id->preset);
     return;
   }
   if (is_far(id) && !id->tensor_scales_differ) { /* what comes nearest says nothing */
