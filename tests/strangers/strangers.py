@@ -1,7 +1,7 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
 usage: strangers.py MXGOLD [NAME...]
-environment: SET=kernels (the default), fresh, a to i (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
+environment: SET=kernels (the default), fresh, a to j (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
 
 For each kernel: identify on one input; what it gives to reproduce is run on two others, one of the same kind and one of another kind, and compared
 byte by byte.
@@ -37,8 +37,9 @@ import set_f
 import set_g
 import set_h
 import set_i
+import set_j
 
-SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i}
+SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 

@@ -221,6 +221,8 @@ int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed
   }
   *key_like = 1;
   for (size_t i = 0; i < found.n; i++) *key_like &= says_a_key(&found.fault[i]);
+  if (out->n_faults > 1 && !out->preset_codes && !out->preset_scales)
+    out->confirmed = 0;                                          /* the stored tensor scale alone takes no two faults */
   if (known && !over_known && !out->confirmed) out->name = NULL; /* what is known says more */
   return out->confirmed;
 }
