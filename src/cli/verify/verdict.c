@@ -243,7 +243,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
   for (size_t i = 0; i < m; i++) {
     char *key = set[i].text, *equals = strchr(key, '=');
     *equals = 0;
-    const char *doc = meaning(key, equals + 1);
+    const int down = !strcmp(key, "block") && base.block_rows <= 1 && id->spec.block_cols == 1 && id->spec.block_rows > 1;
+    const char *doc = down ? "blocks transposed, down the columns" : meaning(key, equals + 1);
     if (n < size && i < 6)
       n += (size_t)snprintf(out + n, size - n, "%s%s %s %s%s%.*s%s%s", i ? "; " : "", key, is_open(id, key) ? "may be" : "is", equals + 1,
                             *doc ? " (" : "", (int)strcspn(doc, ";"), doc, *doc ? ")" : "",
