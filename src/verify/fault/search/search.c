@@ -137,7 +137,8 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
     memcpy(out->rival, rival.fault, sizeof out->rival);
     out->n_rival = rival.n;
   }
-  if (out->n && !mxi_preset_well_known(out->preset) && deadline_over(until)) out->held = 0; /* rivals over known ones may not have been looked for */
+  if (out->n && !mxi_preset_well_known(out->preset) && deadline_over(until))
+    out->held = 0; /* rivals over known ones may not have been looked for */
   free(b);
 }
 
