@@ -65,6 +65,14 @@ static void keep(finding *at, size_t *n, const finding *f, int by_wrong) {
   *n = kept + 1;
 }
 
+/* That a fault without a fitted number makes just these scales wrong and no other of n speaks for it, too: half of the bits that say which they are, since
+ * other faults may change the same ones. */
+static uint64_t bits_of_places(size_t n, uint64_t k) {
+  if (!k || k >= n) return 0;
+  const double all = (double)n, some = (double)k;
+  return (uint64_t)((lgamma(all + 1) - lgamma(some + 1) - lgamma(all - some + 1)) / log(2) / 2);
+}
+
 /* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
                   const tally *t) {
@@ -79,7 +87,8 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   if (o->placed && region.of != MX_REGION_ALL) return;
   if (!o->placed) g.f.region = region;
   if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
-  g.held *= elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE;
+  const uint64_t places = elements || (o->fit != FIT_NOT && o->fit != FIT_PLACE) ? 0 : bits_of_places(v->r.down * v->r.across / 2, g.held);
+  g.held = places + g.held * (elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE);
   g.cost = mxi_option_cost(o, bits) + where;
   keep(out->at, &out->n, &g, 0);
 }
