@@ -198,6 +198,12 @@ static void store_nan(mx_block_scale *out, const mx_plan *p) {
   out->used = NAN;
 }
 
+/* How elements meet a scale that stays zero; by the number itself unless the key says otherwise. */
+static void divide_by_zero(mx_block_scale *out, const mx_plan *p) {
+  if (p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
+  if (p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
+}
+
 /* Decides what becomes of a scale that rounded to zero. */
 static void zero_scale(mx_block_scale *out, const mx_plan *p) {
   store_code(out, p, 0);
@@ -213,8 +219,7 @@ static void zero_scale(mx_block_scale *out, const mx_plan *p) {
     break;
   default: /* stays zero, even in e8m0, whose byte 0 is 2^-127: a chain sees it, and a fault that divides by it */
     if (clamp_code(p, 0) == 0) out->used = 0;
-    if (p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
-    if (p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
+    divide_by_zero(out, p);
   }
 }
 
@@ -360,8 +365,9 @@ void mxi_block_scale_given(mx_block_scale *out, const mx_plan *p, uint32_t code)
   *out = (mx_block_scale){.how = MX_BY_NUMBER};
   out->code = code;
   out->used = decode_scale(p, code);
-  if (out->used == 0) out->used = 0; /* of -0 too: quotients have the signs of their elements */
-  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_ZERO) out->how = MX_TO_SIGNED_ZERO;
-  if (out->used == 0 && p->spec.scale_zero == MX_SCALE_ZERO_MAX) out->how = MX_TIMES_FLT_MAX;
+  if (out->used == 0) {
+    out->used = 0; /* of -0 too: quotients have the signs of their elements */
+    divide_by_zero(out, p);
+  }
   meet(out, p);
 }

@@ -388,6 +388,9 @@ static void add_codes_bits(findings *out, const view *v, const uint8_t *codes) {
   keep(out->at, &out->n, &(finding){.f = m.fault, .cost = m.cost, .held = m.held * (v->r.plan.elem->bits - 2)}, 0);
 }
 
+/* What speaks for several faults together; 0: nothing was counted for the first. */
+static uint64_t least_held(uint64_t held, uint64_t other) { return held && held < other ? held : other; }
+
 /* Thresholds of the rounding that lie elsewhere, beside the faults of the view and one of the scale, if there is one. */
 static void offer_thresholds(hunt *h, const view *v, const base *b, double cost, uint64_t held, const thresholds *t, const finding *scale) {
   mx_fault all[MX_FAULTS + 1];
@@ -396,7 +399,7 @@ static void offer_thresholds(hunt *h, const view *v, const base *b, double cost,
   if (n + (scale != NULL) + t->n > MX_FAULTS) return;
   if (scale) all[n++] = scale->f;
   memcpy(all + n, t->fault, t->n * sizeof *all);
-  uint64_t least = held && held < t->held ? held : t->held;
+  uint64_t least = least_held(held, t->held);
   if (scale && scale->held < least) least = scale->held;
   mxi_hunt_offer(h, b->preset, &b->spec, all, n + t->n, cost + t->cost + (scale ? scale->cost : 0), least);
 }
@@ -416,6 +419,22 @@ static void explain_rounded(hunt *h, const view *v, const base *b, double cost) 
   static const int ops[] = {MX_FAULT_ELEMENT_TRUNCATE, MX_FAULT_ELEMENT_TIES_AWAY, MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_AWAY};
   for (size_t i = 0; i < sizeof ops / sizeof *ops && !sure(h->best); i++)
     explain_behind(h, v, b, cost, &(mx_fault){.region = {.of = MX_REGION_ALL}, .op = ops[i]});
+}
+
+/* Faults of the scales: each alone where no element is wrong under them, and each with one of the elements where some are. */
+static void offer_scales(hunt *h, const view *v, const base *b, double cost, uint64_t held, const findings *scales, const findings *elements,
+                         uint64_t wrong) {
+  mx_fault all[MX_FAULTS + 1];
+  for (size_t i = 0; i < scales->n; i++) {
+    const finding *scale = &scales->at[i];
+    const size_t n = with(all, v, &scale->f);
+    if (!wrong) mxi_hunt_offer(h, b->preset, &b->spec, all, n, cost + scale->cost, least_held(held, scale->held));
+    for (size_t k = 0; k < elements->n && n < MX_FAULTS && wrong; k++) {
+      const finding *element = &elements->at[k];
+      all[n] = element->f;
+      mxi_hunt_offer(h, b->preset, &b->spec, all, n + 1, cost + scale->cost + element->cost, fmin(scale->held, element->held));
+    }
+  }
 }
 
 void mxi_explain(hunt *h, view *v, const base *b, double cost, uint64_t held, depth deeper) {
@@ -438,17 +457,7 @@ void mxi_explain(hunt *h, view *v, const base *b, double cost, uint64_t held, de
     if (t.n && scales_right) offer_thresholds(h, v, b, cost, held, &t, NULL);
     for (size_t i = 0; t.n && i < used->n; i++) offer_thresholds(h, v, b, cost, held, &t, &used->at[i]);
     if (v->plain_wrong && room && stored->n) explain_codes(plain, v, 0, state);
-    for (size_t i = 0; i < used->n; i++) {
-      const size_t n = with(all, v, &used->at[i].f);
-      if (!v->codes_wrong)
-        mxi_hunt_offer(h, b->preset, &b->spec, all, n, cost + used->at[i].cost,
-                       held ? (held < used->at[i].held ? held : used->at[i].held) : used->at[i].held);
-      for (size_t k = 0; k < codes->n && n < MX_FAULTS && v->codes_wrong; k++) {
-        all[n] = codes->at[k].f;
-        mxi_hunt_offer(h, b->preset, &b->spec, all, n + 1, cost + used->at[i].cost + codes->at[k].cost,
-                       fmin(used->at[i].held, codes->at[k].held));
-      }
-    }
+    offer_scales(h, v, b, cost, held, used, codes, v->codes_wrong);
     for (size_t i = 0; i < used->n_shifted; i++)
       for (int stored_alone = 0; stored_alone < 2; stored_alone++) {
         const int op = stored_alone ? MX_FAULT_STORE_PLUS : MX_FAULT_SCALE_PLUS;
@@ -456,20 +465,9 @@ void mxi_explain(hunt *h, view *v, const base *b, double cost, uint64_t held, de
         all[1] = (mx_fault){.region = {.of = MX_REGION_ALL}, .op = op, .number = used->by[i]};
         mxi_hunt_offer(h, b->preset, &b->spec, all, 2, used->shifted[i].cost + b->extra, used->shifted[i].held);
       }
-    for (size_t i = 0; i < stored->n; i++) {
-      const size_t n = with(all, v, &stored->at[i].f);
-      if (!v->plain_wrong)
-        mxi_hunt_offer(h, b->preset, &b->spec, all, n, cost + stored->at[i].cost,
-                       held ? (held < stored->at[i].held ? held : stored->at[i].held) : stored->at[i].held);
-      for (size_t k = 0; k < plain->n && n < MX_FAULTS && v->plain_wrong; k++) {
-        all[n] = plain->at[k].f;
-        mxi_hunt_offer(h, b->preset, &b->spec, all, n + 1, cost + stored->at[i].cost + plain->at[k].cost,
-                       fmin(stored->at[i].held, plain->at[k].held));
-      }
-    }
+    offer_scales(h, v, b, cost, held, stored, plain, v->plain_wrong);
     for (size_t k = 0; k < codes->n && scales_right; k++)
-      mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost,
-                     held ? (held < codes->at[k].held ? held : codes->at[k].held) : codes->at[k].held);
+      mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost, least_held(held, codes->at[k].held));
     if (!sure(h->best) && room && deeper == DEPTH_ALL) offer_layouts(h, v, b, cost, &found[4], state);
     /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
