@@ -206,49 +206,14 @@ static void next(lane *l, const ref_run *r, size_t row, size_t col) {
 
 /* ---- the rounding */
 
-/* The middle between the largest number and the one that would come next. */
-static num beyond_largest(const mx_format *f) {
-  const num three_halves = num_ratio((num[]){num_int(3)}, 1, (num[]){num_int(2)}, 1);
-  num below = num_ratio((num[]){ref_value(f, f->max_code - 1), num_pow2(-1)}, 2, NULL, 0);
-  return num_add(num_ratio((num[]){ref_format_largest(f), three_halves}, 2, NULL, 0), num_neg(below));
-}
-
-/* The binary16 next to y on the side of zero, found from the nearest one. */
-static num cut_to_f16(num y) {
-  const num largest = num_int(65504), ulp = num_pow2(y.kind == NUM_FINITE && y.exp > -14 ? y.exp - 10 : -24);
-  if (num_is_nan(y) || y.kind == NUM_INF || num_is_zero(y)) return y;
-  num near = num_cmp(num_abs(y), largest) >= 0 ? largest : num_abs(num_round(y, NUM_F16));
-  if (num_cmp(near, num_abs(y)) > 0) near = num_add(near, num_neg(ulp));
-  near.sign = y.sign;
-  return near;
-}
-
-static uint64_t rounded(const lane *l, const ref_fault *f, num x, num y, uint64_t index) {
+static uint64_t rounded(const lane *l, num x, num y, size_t row, size_t col) {
   const ref_plan *plan = ref_plan_at(l->r, l->d, l->a);
   ref_how how = plan->how;
+  uint64_t code;
   num unused;
-  if (!f && !l->how) return ref_element(plan, &l->scale, x, index, &unused);
+  if (ref_rounded(&code, l->r, plan, y, row, col)) return code;
+  if (!l->how) return ref_element(plan, &l->scale, x, (uint64_t)row * l->r->cols + col, &unused);
   if (how.base.round == MX_ROUND_SCAN_X || how.base.round == MX_ROUND_SCAN_Y) how.base.round = MX_ROUND_RNE;
-  if (!f) return ref_code(plan->elem, y, &how, 0);
-  if (ref_is_random(f) && y.kind != NUM_NAN && y.kind != NUM_INF)
-    return ref_random_code(l->r, f, y, (size_t)(index / l->r->cols), (size_t)(index % l->r->cols));
-  if (IS(f, "bfloat16")) y = num_round(num_round(y, NUM_F32), NUM_BF16);
-  if (IS(f, "bfloat16 cut")) y = ref_cut_to_bf16(num_round(y, NUM_F32));
-  if (IS(f, "float16")) y = num_round(num_round(y, NUM_F32), NUM_F16);
-  if (IS(f, "float16 cut")) y = cut_to_f16(num_round(y, NUM_F32));
-  if (IS(f, "format")) y = ref_to_format(f->format, y);
-  if (IS(f, "as"))
-    return ref_code(f->format, f->format->sign_bits ? y : num_abs(y), &(ref_how){0}, 0) & ((UINT64_C(1) << plan->elem->bits) - 1);
-  if (IS(f, "times")) y = num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
-  if (ref_rounds_by_steps(f)) return ref_by_steps(plan->elem, f, y, &how);
-  if (IS(f, "toward zero")) how.base.round = MX_ROUND_RTZ;
-  if (IS(f, "away from zero")) how.base.round = y.sign ? MX_ROUND_RTN : MX_ROUND_RTP;
-  if (IS(f, "ties away")) how.base.round = MX_ROUND_RNA;
-  if (IS(f, "ties toward zero")) how.base.round = MX_ROUND_RTZ_TIE;
-  if (IS(f, "ties up")) how.base.round = y.sign ? MX_ROUND_RTZ_TIE : MX_ROUND_RNA;
-  if (IS(f, "ties down")) how.base.round = y.sign ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
-  if (IS(f, "wrap") && !num_is_nan(y) && num_cmp(num_abs(y), beyond_largest(plan->elem)) >= 0)
-    return y.sign ? UINT64_C(1) << (plan->elem->bits - 1) : 0;
   return ref_code(plan->elem, y, &how, 0);
 }
 
@@ -311,23 +276,23 @@ static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) 
   if (IS(f, "value")) return (uint64_t)(long long)f->number & all;
   if (IS(f, "two's complement")) return code & sign ? (2 * sign - (code ^ sign)) & all : code;
   if (IS(f, "sign and magnitude")) return code & sign ? sign | ((2 * sign - code) & (sign - 1)) : code;
-  num limit = beyond_largest(e); /* lowest */
+  num limit = ref_beyond_largest(e); /* lowest */
   limit.sign = 1;
   return e->kind == MX_KIND_INT && !num_is_nan(y) && num_cmp(y, limit) <= 0 ? sign : code;
 }
 
-/* The first fault of a stage that the element meets; y: its quotient, behind the division. */
-static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t col, const num *y) {
+/* The first fault of a stage that the element meets. */
+static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t col) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const ref_fault *f = &r->faults[i];
-    if (f->stage == stage && ref_element_in(r, f, row, col) && (!y || ref_meets(r->plan.elem, f, *y))) return f;
+    if (f->stage == stage && ref_element_in(r, f, row, col)) return f;
   }
   return NULL;
 }
 
 /* The element after the clamp, and what it is divided to. */
 static num clamped(const ref_run *r, size_t row, size_t col) {
-  const ref_fault *f = first_of(r, REF_CLAMP, row, col, NULL);
+  const ref_fault *f = first_of(r, REF_CLAMP, row, col);
   num x = num_float(r->x[row * r->cols + col]);
   if (!f || num_is_nan(x)) return x;
   if (IS(f, "bfloat16")) return num_round(x, NUM_BF16);
@@ -343,7 +308,7 @@ void ref_fault_codes(ref_run *r) {
     for (size_t col = 0; col < r->cols; col++) {
       next(&l, r, row, col);
       const num x = clamped(r, row, col), y = divided(&l, x);
-      r->codes[row * r->cols + col] = (uint8_t)rounded(&l, first_of(r, REF_ELEMENT, row, col, &y), x, y, (uint64_t)row * r->cols + col);
+      r->codes[row * r->cols + col] = (uint8_t)rounded(&l, x, y, row, col);
     }
   for (size_t i = 0; i < r->n_faults; i++) {
     const ref_fault *f = &r->faults[i];

@@ -211,8 +211,7 @@ static uint64_t below(const mx_format *format, num a) {
   return low;
 }
 
-uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row, size_t col) {
-  const mx_format *format = r->plan.elem;
+uint64_t ref_random_code(const ref_run *r, const mx_format *format, const ref_fault *f, num y, size_t row, size_t col) {
   const ref_random_source *s = &f->random;
   const uint32_t word = word_of(s, count_of(s, r, row, col), stream_of(s, r, row, col));
   const num a = num_abs(y), u = unit_of(s, word, col, 0);

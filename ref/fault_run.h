@@ -80,16 +80,15 @@ num ref_tensor_of(const ref_plan *plan);
 char ref_chain_factor(const ref_plan *plan, const ref_scale *s, num *factor);
 num ref_divisor(const ref_plan *plan, const ref_scale *s);
 
-/* Rounding by the steps of the format: is that what the fault does, does y meet it (a threshold acts between two neighbours alone), and the code. */
-int ref_rounds_by_steps(const ref_fault *f);
+/* fault_steps.c: the code of the quotient y of an element under the words of its rounding; 0: there are none, the rule has it. */
+int ref_rounded(uint64_t *code, const ref_run *r, const ref_plan *plan, num y, size_t row, size_t col);
 uint64_t ref_count(const mx_format *format, num a); /* the code of the nearest number, if they went on beyond the largest */
-int ref_meets(const mx_format *format, const ref_fault *f, num y);
-uint64_t ref_by_steps(const mx_format *format, const ref_fault *f, num y, const ref_how *how);
+num ref_beyond_largest(const mx_format *f);         /* the middle between the largest number and the one that would come next */
 
 /* fault_random.c: reads "pcg 1234+index/2 24"; is it a rounding at random, and the code of y under it. */
 int ref_read_random(ref_random_source *s, const char *text);
 int ref_is_random(const ref_fault *f);
-uint64_t ref_random_code(const ref_run *r, const ref_fault *f, num y, size_t row, size_t col);
+uint64_t ref_random_code(const ref_run *r, const mx_format *format, const ref_fault *f, num y, size_t row, size_t col);
 
 /* The stages, each all of its faults, in the order in which they are given. */
 mx_status ref_fault_input(ref_run *r, const float *src, size_t ld, mx_error *err);

@@ -258,6 +258,7 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- as e5m2"}},
                  {"ocp-mxint8", NULL, {"all: scale store <- plus -6", "all: element rounding <- toward zero"}},
                  {"nvfp4-plain", NULL, {"all: layout <- scales by bits r2,r3,r4,r5,r0,r1"}},
+                 {"ocp-mxfp4", NULL, {"all: element rounding <- away from zero", "all: element rounding <- modulo"}},
                  {"nvfp4-plain", NULL, {"all: layout <- scales tiled by bits c0,c1,r2,r3,r4,r5,r0,r1"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: layout <- codes by bits c0,c1,c2,c4,c3"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: scale store <- first of rows 4"}},
@@ -425,6 +426,8 @@ START_TEST(what_the_data_hide_is_listed) {
   ck_assert(!may_also(&id, MX_FAULT_ELEMENT_TRUNCATE));
   identify_fault(&id, x, "all: element rounding <- up from 4.5"); /* no number is equal to it */
   ck_assert(may_also(&id, MX_FAULT_ELEMENT_THRESHOLD) || may_also(&id, MX_FAULT_ELEMENT_BEYOND));
+  identify_fault(&id, x, "all: element rounding <- wrap"); /* what goes beyond the largest says nothing of ties */
+  for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(may_also(&id, rounds[i]));
   for (size_t i = 0; i < ROWS * COLS; i++) x[i] = roundf(x[i] * 4) / 4;
   identify_fault(&id, x, "all: code <- sign of pair");
   for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) ck_assert(!may_also(&id, rounds[i]));

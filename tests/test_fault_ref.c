@@ -348,7 +348,10 @@ static const struct {
     {"ocp-mxfp4", {"all: scale store <- first of blocks 2"}, {127, 126}, {0xA7, 0xC7}}, /* of one block a row that is the block */
     {"ocp-mxfp4", {"all: divisor <- down"}, {127, 126}, {0xE7, 0xE5}},                  /* 2^0 of 6 and 3, 2^-2 of -1 and -1 */
     {"ocp-mxfp4", {"all: input <- times 1.25", "all: element rounding <- modulo"}, {127, 126}, {0xA8, 0xC8}}, /* 7.5 is 8 */
-    {"ocp-mxfp4", {"all: input <- times 0.7", "all: code <- flush"}, {127, 126}, {0x86, 0xB6}},               /* -0.5; -1.5 */
+    /* two words of the rounding: 7.5, -1.25; 7.5, -2.5 */
+    {"ocp-mxfp4", {"all: element rounding <- modulo", "all: element rounding <- times 1.25"}, {127, 126}, {0xA8, 0xC8}},
+    {"ocp-mxfp4", {"all: element rounding <- times 1.25", "all: element rounding <- ties away"}, {127, 126}, {0xB7, 0xD7}},
+    {"ocp-mxfp4", {"all: input <- times 0.7", "all: code <- flush"}, {127, 126}, {0x86, 0xB6}}, /* -0.5; -1.5 */
     {"ocp-mxfp4", {"all: code <- plus 1"}, {127, 126}, {0xB8, 0xD8}},
     {"ocp-mxfp4", {"all: divisor <- inverted"}, {127, 126}, {0xA7, 0x93}}, /* 1.5, -0.5 */
     {"ocp-mxfp4", {"all: divisor <- twice"}, {127, 126}, {0xA7, 0xE7}},    /* 12, -4 */
@@ -587,6 +590,12 @@ START_TEST(random_faults_give_the_same_bytes) {
       fill(x, rows * cols);
       spell(texts[0], below(3) ? "all" : regions[below(sizeof regions / sizeof *regions)], op);
       spell(texts[1], regions[below(sizeof regions / sizeof *regions)], (int)(1 + below(MX_FAULT_COUNT - 1)));
+      while (n == 2 && mx_fault_row_at(op)->stage == MX_STAGE_ELEMENT && below(4)) { /* words of the rounding act together */
+        const int beside = (int)(1 + below(MX_FAULT_COUNT - 1));
+        if (mx_fault_row_at(beside)->stage != MX_STAGE_ELEMENT) continue;
+        spell(texts[1], below(2) ? "all" : regions[below(sizeof regions / sizeof *regions)], beside);
+        break;
+      }
       if (n == 2 && below(2)) { /* in either order, of one stage too */
         char first[MX_FAULT_TEXT];
         memcpy(first, texts[0], sizeof first), memcpy(texts[0], texts[1], sizeof first), memcpy(texts[1], first, sizeof first);

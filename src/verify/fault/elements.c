@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
-#include "verify/fault/random.h"
+#include "verify/fault/elements.h"
 
 /* ---- the divisor */
 
@@ -292,61 +292,14 @@ static const fault_block *at_element(fault_block *own, const fault_block *b, con
 
 /* ---- the code */
 
-/* Toward zero to the 11 bits of binary16, 24 places behind the point at most; numbers beyond its largest stay at it. */
-static double cut_to_f16(float y) {
-  const double a = fabs((double)y), unit = a > 0 ? ldexp(1, (ilogb(a) > -14 ? ilogb(a) : -14) - 10) : 1;
-  return isfinite(y) ? copysign(fmin(floor(a / unit) * unit, 65504), (double)y) : (double)y;
-}
-
-double mxi_beyond_largest(const mx_format *f) { return 1.5 * mx_format_max(f) - 0.5 * mx_decode(f, f->max_code - 1); }
-
-static uint32_t rounded(const fault_run *r, const fault_block *b, const mx_fault *f, float x, double y, uint64_t index) {
+static uint32_t rounded(const fault_run *r, const fault_block *b, float x, double y, size_t row, size_t col) {
   const mx_plan *p = b->plan;
   mx_encoding how = p->encode;
-  if (!f && !b->divisor) return mxi_element_code_of(p, &b->scale, x, y, index);
+  uint32_t code;
+  if (!b->divided_alone && mxi_fault_rounded(&code, r, p, y, row, col)) return code;
+  if (!b->divisor) return mxi_element_code_of(p, &b->scale, x, y, (uint64_t)row * r->cols + col);
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RNE;
-  if (!f) return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  if (mxi_fault_is_random(f->op) && isfinite(y)) return mxi_random_code(r, f, y, (size_t)index / r->cols, (size_t)index % r->cols);
-  if (mxi_fault_is_random(f->op)) return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  const int negative = signbit(y) != 0;
-  switch (f->op) {
-  case MX_FAULT_ELEMENT_BF16:
-    return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_BFLOAT16), &how, 0);
-  case MX_FAULT_ELEMENT_BF16_CUT:
-    return (uint32_t)mx_encode(p->elem, (double)mxi_cut_to_bf16((float)y), &how, 0);
-  case MX_FAULT_ELEMENT_F16:
-    return (uint32_t)mx_encode(p->elem, (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16), &how, 0);
-  case MX_FAULT_ELEMENT_F16_CUT:
-    return (uint32_t)mx_encode(p->elem, cut_to_f16((float)y), &how, 0);
-  case MX_FAULT_ELEMENT_FORMAT:
-    return (uint32_t)mx_encode(p->elem, mxi_fault_to_format(f->format, y), &how, 0);
-  case MX_FAULT_ELEMENT_AS: {
-    const mx_format *other = mxi_fault_format(f->format);
-    return (uint32_t)mx_encode(other, other->sign_bits ? y : fabs(y), &(mx_encoding){0}, 0) & (2 * mxi_fault_sign_bit(p->elem) - 1);
-  }
-  case MX_FAULT_ELEMENT_TIMES:
-    return (uint32_t)mx_encode(p->elem, (double)((float)y * (float)f->number), &how, 0);
-  case MX_FAULT_ELEMENT_AWAY:
-    how.round = negative ? MX_ROUND_RTN : MX_ROUND_RTP;
-    return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  case MX_FAULT_ELEMENT_TIES_UP:
-    how.round = negative ? MX_ROUND_RTZ_TIE : MX_ROUND_RNA;
-    return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  case MX_FAULT_ELEMENT_TIES_DOWN:
-    how.round = negative ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
-    return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  case MX_FAULT_ELEMENT_WRAP:
-    return isnan(y) || fabs(y) < mxi_beyond_largest(p->elem) ? (uint32_t)mx_encode(p->elem, y, &how, 0)
-           : negative                                        ? mxi_fault_sign_bit(p->elem)
-                                                             : 0;
-  case MX_FAULT_ELEMENT_TRUNCATE:
-  case MX_FAULT_ELEMENT_TIES_AWAY:
-  case MX_FAULT_ELEMENT_TIES_ZERO:
-    how.round = f->op == MX_FAULT_ELEMENT_TRUNCATE ? MX_ROUND_RTZ : f->op == MX_FAULT_ELEMENT_TIES_AWAY ? MX_ROUND_RNA : MX_ROUND_RTZ_TIE;
-    return (uint32_t)mx_encode(p->elem, y, &how, 0);
-  default:
-    return mxi_fault_by_steps(p->elem, f, y, how);
-  }
+  return (uint32_t)mx_encode(p->elem, y, &how, 0);
 }
 
 /* Applies the faults of a code that need no other element's code. */
@@ -387,16 +340,6 @@ static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
   return NULL;
 }
 
-/* The fault of the rounding that the quotient y of an element meets. */
-static const mx_fault *of_rounding(const fault_run *r, size_t row, size_t col, double y) {
-  for (size_t i = 0; i < r->n_faults; i++) {
-    const mx_fault *f = &r->faults[i];
-    if (mxi_fault_stage(f) == MX_STAGE_ELEMENT && mxi_fault_element_in(r, &f->region, row, col) && mxi_fault_meets(r->plan.elem, f, y))
-      return f;
-  }
-  return NULL;
-}
-
 /* The element after the clamp. */
 static float clamped(const fault_run *r, size_t row, size_t col) {
   const float x = r->x[row * r->cols + col];
@@ -425,13 +368,13 @@ uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, cons
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
   if (b->divided_alone && !b->apart) {
     const float x = r->x[row * r->cols + col];
-    return rounded(r, b, NULL, x, divided(r, b, x), (uint64_t)row * r->cols + col);
+    return rounded(r, b, x, divided(r, b, x), row, col);
   }
   const float x = clamped(r, row, col);
   fault_block own;
   b = at_element(&own, b, r, row, col);
   const double y = divided(r, b, x);
-  uint32_t code = rounded(r, b, of_rounding(r, row, col, y), x, y, (uint64_t)row * r->cols + col);
+  uint32_t code = rounded(r, b, x, y, row, col);
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */
     if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i].region, row, col))

@@ -333,9 +333,9 @@ int mxi_random_steps(const random_place *p, int op, double u) {
   }
 }
 
-uint32_t mxi_random_code(const fault_run *r, const mx_fault *f, double y, size_t row, size_t col) {
+uint32_t mxi_random_code(const fault_run *r, const mx_format *format, const mx_fault *f, double y, size_t row, size_t col) {
   const random_source s = mxi_random_unpack(f);
-  const random_place p = mxi_random_place(r->plan.elem, y);
+  const random_place p = mxi_random_place(format, y);
   const double u = mxi_random_unit(&s, mxi_random_word(&s, mxi_random_count(&s, r, row, col)), col);
-  return mxi_fault_with_sign(r->plan.elem, p.low + (uint32_t)mxi_random_steps(&p, f->op, u), (unsigned)p.negative);
+  return mxi_fault_with_sign(format, p.low + (uint32_t)mxi_random_steps(&p, f->op, u), (unsigned)p.negative);
 }

@@ -84,6 +84,6 @@ int mxi_fault_is_random(int op);
 /** By how many codes the fault goes up from the one below, with the random number u. */
 int mxi_random_steps(const random_place *p, int op, double u);
 /** The code of y. */
-uint32_t mxi_random_code(const fault_run *r, const mx_fault *f, double y, size_t row, size_t col);
+uint32_t mxi_random_code(const fault_run *r, const mx_format *format, const mx_fault *f, double y, size_t row, size_t col);
 
 #endif

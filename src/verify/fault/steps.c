@@ -22,10 +22,33 @@ static uint64_t count_of(const mx_format *f, double a, int nearest) {
 
 uint64_t mxi_fault_count(const mx_format *f, double a) { return count_of(f, a, 1); }
 
+/* Does a magnitude that lies so far, from 0 to 1, above the number below it go to the one above? */
+static int goes_up(double rest, int how, int negative) {
+  switch (how) {
+  case MX_ROUND_RTZ:
+    return 0;
+  case MX_ROUND_RTP:
+    return rest > 0 && !negative;
+  case MX_ROUND_RTN:
+    return rest > 0 && negative;
+  case MX_ROUND_RNA:
+    return rest >= 0.5;
+  default: /* MX_ROUND_RTZ_TIE */
+    return rest > 0.5;
+  }
+}
+
+uint64_t mxi_fault_count_by(const mx_format *f, double y, int how) {
+  int binade;
+  const double a = fabs(y), n = a / step_at(f, a, &binade);
+  if (how == MX_ROUND_RNE) return count_of(f, a, 1);
+  return count_of(f, a, 0) + (uint64_t)goes_up(n - floor(n), how, signbit(y) != 0);
+}
+
 static int is_below_normal(const mx_format *f, double y) { return f->kind == MX_KIND_FLOAT && fabs(y) < ldexp(1, 1 - f->bias); }
 
-static uint32_t low_bits_of(const mx_format *f, double y) {
-  const uint64_t n = count_of(f, fabs(y), 1), all = (UINT64_C(1) << f->bits) - 1;
+uint32_t mxi_fault_low_bits(const mx_format *f, double y, int how) {
+  const uint64_t n = mxi_fault_count_by(f, y, how), all = (UINT64_C(1) << f->bits) - 1;
   if (f->kind == MX_KIND_INT) return (uint32_t)((signbit(y) ? 0 - n : n) & all);
   return (uint32_t)((n + (signbit(y) ? mxi_fault_sign_bit(f) : 0)) & all);
 }
@@ -105,54 +128,47 @@ static double flushed_rounded(const mx_format *f, double y) {
   return is_below_normal(f, y) ? copysign(a >= least - half_step ? least : 0, y) : y;
 }
 
-uint32_t mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y, mx_encoding how) {
+double mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y) {
   const int usual = isnan(y) || fabs(y) >= MXI_NO_STEPS;
   switch (fault->op) {
-  case MX_FAULT_ELEMENT_THRESHOLD:
-  case MX_FAULT_ELEMENT_BEYOND:
-    return by_threshold(f, fault, y);
-  case MX_FAULT_ELEMENT_CARRY:
-    if (!usual) return without_carry(f, y);
-    break;
-  case MX_FAULT_ELEMENT_SATURATED_CARRY:
-    if (!isnan(y)) return without_carry(f, clipped(y, mx_format_max(f)));
-    break;
   case MX_FAULT_ELEMENT_HALF:
-    if (!usual) y = half_added(f, y);
-    break;
-  case MX_FAULT_ELEMENT_MODULO:
-    if (!usual) return low_bits_of(f, y);
-    break;
-  case MX_FAULT_ELEMENT_STEPS:
-    if (!usual) y = to_point(y, fault->number);
-    break;
-  case MX_FAULT_ELEMENT_GUARD:
-    if (!usual) y = cut_behind(f, y, fault->number);
-    break;
-  case MX_FAULT_ELEMENT_FLUSH:
-    if (is_below_normal(f, y)) y = copysign(0, y);
-    break;
-  case MX_FAULT_ELEMENT_FLUSH_ROUNDED:
-    y = flushed_rounded(f, y);
-    break;
-  case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
-    if (is_below_normal(f, y)) y = (double)((float)y * (float)fault->number);
-    break;
+    return usual ? y : half_added(f, y);
   case MX_FAULT_ELEMENT_TIES_ODD:
-    if (!usual) y = to_odd(f, y);
-    break;
+    return usual ? y : to_odd(f, y);
+  case MX_FAULT_ELEMENT_STEPS:
+    return usual ? y : to_point(y, fault->number);
+  case MX_FAULT_ELEMENT_GUARD:
+    return usual ? y : cut_behind(f, y, fault->number);
+  case MX_FAULT_ELEMENT_FLUSH:
+    return is_below_normal(f, y) ? copysign(0, y) : y;
+  case MX_FAULT_ELEMENT_FLUSH_ROUNDED:
+    return flushed_rounded(f, y);
+  case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
+    return is_below_normal(f, y) ? (double)((float)y * (float)fault->number) : y;
   case MX_FAULT_ELEMENT_HIDDEN:
-    y = without_leading_one(f, y);
-    break;
+    return without_leading_one(f, y);
   case MX_FAULT_ELEMENT_SHIFT:
-    y = shifted(f, y, fault->number);
-    break;
+    return shifted(f, y, fault->number);
   case MX_FAULT_ELEMENT_CLIP:
-    y = clipped(y, fabs((double)(float)fault->number));
-    break;
-  default: /* float16 then cut */
-    y = (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16);
-    how.round = MX_ROUND_RTZ;
+    return clipped(y, fabs((double)(float)fault->number));
+  default:
+    return y;
   }
-  return (uint32_t)mx_encode(f, y, &how, 0);
+}
+
+int mxi_fault_code_by_steps(uint32_t *code, const mx_format *f, const mx_fault *fault, double y) {
+  const int usual = isnan(y) || fabs(y) >= MXI_NO_STEPS;
+  if (mxi_fault_is_threshold(fault->op)) {
+    *code = by_threshold(f, fault, y);
+    return 1;
+  }
+  if (fault->op == MX_FAULT_ELEMENT_CARRY && !usual) {
+    *code = without_carry(f, y);
+    return 1;
+  }
+  if (fault->op == MX_FAULT_ELEMENT_SATURATED_CARRY && !isnan(y)) {
+    *code = without_carry(f, clipped(y, mx_format_max(f)));
+    return 1;
+  }
+  return 0;
 }

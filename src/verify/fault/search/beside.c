@@ -7,18 +7,21 @@
 #include "verify/fault/search/answers.h"
 
 static int begin(fault_run *r, const kept_run *k, size_t rows, size_t cols, const mx_fault *faults, size_t n) {
-  if (noted_status(mxi_fault_begin(r, &k->spec, k->x, rows, cols, k->ld, faults, n, NULL), k->lack)) return 0;
+  if (noted_status(mxi_fault_begin(r, &k->spec, k->x, rows, cols, k->ld, faults, n, NULL), k->e->until.lack)) return 0;
   if (k->amax) mxi_fault_set_tensor(&r->plan, r, r->amax = *k->amax);
   return 1;
 }
 
 static int make_blocks(fault_run *r, const kept_run *k) {
-  return !noted_status(mxi_fault_blocks(r, NULL), k->lack) && !(k->amax && noted_status(mxi_fault_set_amax(r, *k->amax), k->lack));
+  return !noted_status(mxi_fault_blocks(r, NULL), k->e->until.lack) &&
+         !(k->amax && noted_status(mxi_fault_set_amax(r, *k->amax), k->e->until.lack));
 }
 
 void mxi_kept_open(kept_run *k, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const float *amax,
-                   const mx_fault *faults, size_t n, shortage *lack) {
-  *k = (kept_run){.spec = *spec, .n = n, .ld = ld, .x = x, .amax = amax, .lack = lack};
+                   const mx_fault *faults, size_t n, effort *e) {
+  shortage *lack = e->until.lack;
+  *k = (kept_run){.spec = *spec, .n = n, .ld = ld, .x = x, .amax = amax, .e = e};
+  effort_spend(e, 3 * rows * cols);
   if (n) memcpy(k->faults, faults, n * sizeof *faults);
   fault_run *r = &k->r;
   if (!begin(r, k, rows, cols, k->faults, n) || !make_blocks(r, k)) return;
@@ -82,6 +85,7 @@ static int moves(const mx_fault *f, size_t n) {
 static int same_from_blocks(kept_run *k, fault_run *r, const mx_fault *faults, size_t n, int same_before) {
   const size_t blocks = r->down * r->across;
   const int moved = moves(faults, n) || moves(k->faults, k->n);
+  effort_spend(k->e, SCALE_WORTH * blocks);
   if (mxi_fault_scales(r, k->trial_scales)) return 0;
   if (!moved && memcmp(k->trial_scales, k->scales, blocks * sizeof *k->scales) != 0) return 0;
   const int same_used = same_before && !memcmp(r->used, k->used, blocks * sizeof *k->used);
@@ -89,6 +93,7 @@ static int same_from_blocks(kept_run *k, fault_run *r, const mx_fault *faults, s
   for (size_t d = 0; d < r->down; d++) {
     const size_t from = d * r->block_rows * r->cols, end = from + r->block_rows * r->cols, cells = r->rows * r->cols;
     mxi_fault_codes(r, k->trial_codes, NULL, d, d + 1);
+    effort_spend(k->e, r->block_rows * r->cols);
     if (!moved && memcmp(k->trial_codes + from, k->codes + from, (end < cells ? end : cells) - from) != 0) return 0;
   }
   return !moved || (mxi_fault_layout(r, k->trial_codes, k->trial_scales) && !memcmp(k->trial_scales, k->scales, blocks * sizeof *k->scales) &&
@@ -98,7 +103,7 @@ static int same_from_blocks(kept_run *k, fault_run *r, const mx_fault *faults, s
 /* Of a run that is refused: is the other one, too? */
 static int is_refused_too(const kept_run *k, const mx_fault *faults, size_t n) {
   kept_run other;
-  mxi_kept_open(&other, &k->spec, k->x, k->r.rows, k->r.cols, k->ld, k->amax, faults, n, k->lack);
+  mxi_kept_open(&other, &k->spec, k->x, k->r.rows, k->r.cols, k->ld, k->amax, faults, n, k->e);
   const int refused = !other.ran;
   mxi_kept_close(&other);
   return refused;
@@ -113,6 +118,7 @@ int mxi_kept_same(kept_run *k, const mx_sample *s, const mx_fault *faults, size_
     return same;
   }
   fault_run r;
+  effort_spend(k->e, 2 * k->r.rows * k->r.cols);
   int same = begin(&r, k, k->r.rows, k->r.cols, faults, n);
   if (same && !(same_before_blocks(k, &r) && same_stages(k, faults, n, MX_STAGE_AMAX, MX_STAGE_COUNT)))
     same = make_blocks(&r, k) && (!s || mxi_same_tensor_scale(s, &r)) && same_from_blocks(k, &r, faults, n, 0);

@@ -7,6 +7,9 @@
 
 #include "verify/trial/deadline.h"
 
+/* A scale takes as long as so many elements. */
+enum { SCALE_WORTH = 4 };
+
 typedef struct effort {
   uint64_t left; /* elements that may still be run */
   deadline until;

@@ -26,9 +26,6 @@ enum { BITS_OF_A_SCALE = 3 };
  * right under either. */
 enum { BITS_OF_A_TENSOR = 16 };
 
-/* A scale takes as long as so many elements. */
-enum { SCALE_WORTH = 4 };
-
 /* Cells that are wrong with a fault and without it, without it alone, with it alone. */
 typedef struct tally {
   uint64_t fails, needs, spoils;

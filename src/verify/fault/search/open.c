@@ -89,10 +89,9 @@ static void rerun_close(rerun *r) {
 
 /* Do the faults give the sample, or the part of one whose largest magnitude is amax? The answer does, but of two codes of a NaN it may give the other. */
 static int gives_sample(rerun *r, kept_run *k, const mx_sample *s, const float *amax, const mx_fault *faults, size_t n) {
-  if (!k->x) mxi_kept_open(k, r->spec, s->x, s->rows, s->cols, s->ld, amax, r->faults, r->n_faults, r->e.until.lack);
+  if (!k->x) mxi_kept_open(k, r->spec, s->x, s->rows, s->cols, s->ld, amax, r->faults, r->n_faults, &r->e);
   if (!mxi_kept_gives(k, s))
     return amax ? mxi_gives_part(s, *amax, r->spec, faults, n, &r->e) : mxi_gives_all(s, r->spec, faults, n, NULL, &r->e);
-  effort_spend(&r->e, 3 * s->rows * s->cols);
   return mxi_kept_same(k, s, faults, n);
 }
 
@@ -108,7 +107,7 @@ static int is_alike(rerun *r, const mx_fault *faults, size_t n) {
     kept_run *of = &r->of_drawn[k];
     size_t rows;
     if (!r->x[k] && !(r->x[k] = mxi_drawn_numbers(&rows, &r->drawn, r->spec, k, r->e.until.lack))) return 1; /* that was the last kind */
-    if (!of->x) mxi_kept_open(of, r->spec, r->x[k], rows, r->drawn.cols, r->drawn.cols, NULL, r->faults, r->n_faults, r->e.until.lack);
+    if (!of->x) mxi_kept_open(of, r->spec, r->x[k], rows, r->drawn.cols, r->drawn.cols, NULL, r->faults, r->n_faults, &r->e);
     if (!mxi_kept_same(of, NULL, faults, n)) return 0;
   }
   return 1;
