@@ -394,6 +394,21 @@ START_TEST(a_part_that_the_maximum_tells) {
 }
 END_TEST
 
+/* A factor that was learned has no few digits: it fits, with the numbers between which it lies. One of few bits is as good as typed. */
+START_TEST(learned_numbers) {
+  static float x[ROWS * COLS];
+  mx_identity id;
+  fill(x, 1);
+  identify_kernel(&id, x, COLS, "te-nvfp4", "all: block amax <- mean times 1.7234215", 1);
+  ck_assert_int_eq(id.grade, MX_GRADE_FITS);
+  ck_assert(id.bug.n_faults == 1 && id.bug.fault[0].op == MX_FAULT_AMAX_MEAN);
+  ck_assert(id.bug.least <= 1.7234215 && 1.7234215 <= id.bug.most && id.bug.most - id.bug.least < 0.01);
+  identify_kernel(&id, x, COLS, "te-nvfp4", "all: block amax <- mean times 1.8125", 1);
+  ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
+  ck_assert(id.bug.fault[0].number == 1.8125 && id.bug.most == 0);
+}
+END_TEST
+
 static void identify_fault(mx_identity *id, const float *x, const char *fault) {
   identify_kernel(id, x, COLS, "ocp-mxfp4", fault, 0);
   ck_assert_int_eq(id->bug.n_faults, 1);
@@ -509,6 +524,7 @@ int main(void) {
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
   tcase_add_test(c, rivals_are_said);
+  tcase_add_test(c, learned_numbers);
   tcase_add_test(c, a_part_that_the_maximum_tells);
   tcase_add_test(c, what_the_data_hide_is_listed);
   tcase_add_test(c, targets_of_short_numbers_are_not_believed);

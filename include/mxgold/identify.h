@@ -54,7 +54,8 @@ typedef struct mx_bug {
   uint64_t codes, scales, tensor_scales;               /* those that still differ when the preset is run with the bug on all data */
   mx_fault fault[MX_FAULTS]; /* the bug as faults that mx_quantize_faulty() runs over spec, with which it gives every byte; n_faults of them */
   size_t n_faults;           /* 0: the bug has no such words */
-  int confirmed; /* the faults hold on the half of the data that they were not fitted to, and nothing nearly as likely gives the same */
+  double least, most; /* the number of a fault was read off the data, which leave open which one between these it is; both 0: there is none */
+  int confirmed;      /* the faults hold on the half of the data that they were not fitted to, and nothing nearly as likely gives the same */
   mx_fault
       rival[MX_FAULTS]; /* other faults that give every byte of these data, and other bytes of others; n_rival of them, over rival_preset */
   const char *rival_preset;

@@ -165,6 +165,9 @@ mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
   if (other.preset && n < size)
     n += (size_t)snprintf(out + n, size - n, " But these data do not decide it: %s gives the same bytes where it %s%s%s.", other.preset,
                           other.words, *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
+  else if (id->grade == MX_GRADE_FITS && !id->exact && id->bug.most > 0 && n < size)
+    n += (size_t)snprintf(out + n, size - n, " But its number may be any from %.9g to %.9g: these data do not tell which.", id->bug.least,
+                          id->bug.most);
   else if (id->grade == MX_GRADE_FITS && !id->exact && n < size)
     n += (size_t)snprintf(out + n, size - n, " But too few bytes of these data speak for it.");
   if (!other.preset && n < size) n += open_words(out + n, size - n, id);
@@ -409,7 +412,9 @@ static json_t *bug_json(const mx_bug *b) {
                           b->preset ? b->preset : "none", "left", "codes", (json_int_t)b->codes, "scales", (json_int_t)b->scales,
                           "tensor_scales", (json_int_t)b->tensor_scales, "without", "codes", (json_int_t)b->preset_codes, "scales",
                           (json_int_t)b->preset_scales, "tensor_scales", (json_int_t)b->preset_tensor);
-  return whole(out, json_object_set_new(out, "fault", fault_json(b)));
+  int failed = json_object_set_new(out, "fault", fault_json(b));
+  if (b->most > 0) failed |= json_object_set_new(out, "number", json_pack("[f,f]", b->least, b->most));
+  return whole(out, failed);
 }
 
 static json_t *random_json(const mx_identity *id) {

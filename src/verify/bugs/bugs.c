@@ -158,6 +158,8 @@ static void blamed(mx_bug *out, const blame *b) {
   out->preset_codes = b->codes;
   out->preset_scales = b->scales;
   out->preset_tensor = b->tensor_scales;
+  out->least = b->least;
+  out->most = b->most;
   out->confirmed = mxi_blame_confirmed(b);
   memcpy(out->rival, b->rival, sizeof out->rival);
   out->rival_preset = b->rival_preset;

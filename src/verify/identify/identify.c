@@ -500,7 +500,8 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
     const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
     const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, keyed, n_keyed, samples, n_samples, faults_until);
     if ((sure && (told || !key_like)) || (told && faulty.name)) *bug = faulty;
-    if (told || (sure && !key_like)) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+    if (faulty.most > 0 && !told) *bug = faulty; /* a number that was learned: specs have another one for it, and say no more */
+    if (told || (sure && !key_like) || faulty.most > 0) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   budget->most = budget->tried + LAST_TRIALS;
   q = first_wave(&w, all, *n_all, budget);

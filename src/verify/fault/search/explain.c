@@ -87,6 +87,8 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   const uint64_t places = elements || (o->fit != FIT_NOT && o->fit != FIT_PLACE) ? 0 : bits_of_places(v->r.down * v->r.across / 2, g.held);
   g.held = places + g.held * (elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE);
   g.cost = mxi_option_cost(o, bits) + where;
+  if (o->guess && (double)g.held < g.cost + BLAME_BITS) return;
+  if (o->guess) g.held = 0; /* it was backed well, but the next input may have another byte */
   keep(out->at, &out->n, &g, 0);
 }
 
@@ -185,6 +187,21 @@ static void try_shifted(findings *out, view *v, int used, uint8_t *state) {
   try_scales(out, v, &o, &o.fault, 4 + log2(fabs((double)by)), state);
 }
 
+/* Fits the number of an option: to all cells, or to those that are wrong where it acts in a part of them. A plain number goes before a guess. */
+static int fit_to(mx_fault *f, double *bits, option *o, view *v, int (*fit)(mx_fault *, fitted *, view *, int)) {
+  int fits = 0;
+  for (int only_wrong = 0; only_wrong < 2 && (!fits || o->guess); only_wrong++) {
+    mx_fault own = o->fault;
+    fitted got;
+    if (!fit(&own, &got, v, only_wrong) || (fits && got.guessed)) continue;
+    *f = own;
+    *bits = got.bits;
+    o->guess = got.guessed;
+    fits = 1;
+  }
+  return fits;
+}
+
 /* With `used` the faults of the scale that the elements are divided by are tried, otherwise those of the stored scale. */
 static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
@@ -199,12 +216,10 @@ static void explain_scales(findings *out, view *v, int used, uint8_t *state) {
       try_scales(out, v, &o[i], &o[i].fault, bits, state);
       continue;
     }
-    for (int only_wrong = 0; only_wrong < 2; only_wrong++) {
-      mx_fault f = o[i].fault;
-      if (o[i].fit == FIT_PLACE ? !mxi_fit_place(&f, &bits, v) : !mxi_fit_scales(&f, &bits, v, only_wrong)) continue;
-      try_scales(out, v, &o[i], &f, bits, state);
-      break;
-    }
+    mx_fault f = o[i].fault;
+    if (o[i].fit != FIT_PLACE && !fit_to(&f, &bits, &o[i], v, mxi_fit_scales)) continue;
+    if (o[i].fit == FIT_PLACE && !mxi_fit_place(&f, &bits, v)) continue;
+    try_scales(out, v, &o[i], &f, bits, state);
   }
   if (mxi_fault_scales(&v->r, v->trial_scales)) out->n = 0; /* r->used is that of the view again */
   free(o);
@@ -264,12 +279,10 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
       try_codes(out, v, seen, &o[i], &o[i].fault, bits, state);
       continue;
     }
-    for (int only_wrong = 0; only_wrong < 2 && seen; only_wrong++) {
-      mx_fault f = o[i].fault;
-      if (o[i].fit == FIT_PLACE ? !mxi_fit_code(&f, &bits, v) : !mxi_fit_codes(&f, &bits, v, only_wrong)) continue;
-      try_codes(out, v, seen, &o[i], &f, bits, state);
-      break;
-    }
+    mx_fault f = o[i].fault;
+    if (!seen || (o[i].fit != FIT_PLACE && !fit_to(&f, &bits, &o[i], v, mxi_fit_codes))) continue;
+    if (o[i].fit == FIT_PLACE && !mxi_fit_code(&f, &bits, v)) continue;
+    try_codes(out, v, seen, &o[i], &f, bits, state);
   }
   option chance = {.fit = FIT_NOT};
   double bits;
@@ -491,6 +504,23 @@ void mxi_explain_moved(hunt *h, const base *b, view *v) {
   free(found);
 }
 
+void mxi_explain_number(blame *out, const hunt *h) {
+  view *v = noted(malloc(sizeof *v), h->e->until.lack);
+  for (size_t i = 0; v && i < out->n; i++) {
+    mx_fault f = out->fault[i];
+    const int stage = mx_fault_row_at(f.op)->stage, of_scales = stage >= MX_STAGE_AMAX && stage <= MX_STAGE_STORE;
+    fitted got = {0};
+    if (mx_fault_row_at(f.op)->arg != MX_FAULT_ARG_NUMBER || !(of_scales || stage == MX_STAGE_CLAMP || stage == MX_STAGE_ELEMENT)) continue;
+    if (mxi_view_open(v, &out->spec, &h->samples[h->largest], &out->fault[!i], out->n - 1, h->e)) {
+      mxi_view_all_codes(v);
+      const int a_part = f.region.of != MX_REGION_ALL;
+      if ((of_scales ? mxi_fit_scales : mxi_fit_codes)(&f, &got, v, a_part) && got.guessed) out->least = got.low, out->most = got.high;
+    }
+    mxi_view_close(v);
+  }
+  free(v);
+}
+
 /* Is there a block, among those that were counted, which is wrong without the faults of v and with them? Then no part of the data is theirs alone. */
 static int leaves_some(uint8_t *state, const view *plain, const view *v) {
   tally t = {0};
@@ -523,18 +553,21 @@ void mxi_explain_early(hunt *h, const base *b, view *plain, int first, int last)
     mx_fault f = o[i].fault;
     const int stage = mx_fault_row_at(f.op)->stage;
     double bits = 4;
+    fitted got;
     if ((stage == MX_STAGE_TENSOR_AMAX || stage == MX_STAGE_TENSOR) && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
     if (stage == MX_STAGE_TENSOR && b->other_tensor && !mxi_fault_stores_tensor(f.op)) continue;
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
     if (o[i].fit == FIT_ROWS && !mxi_fits_rows(&f, plain)) continue;
     if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
-    if (o[i].fit == FIT_CODES && !mxi_fit_codes(&f, &bits, plain, 1)) continue;
+    if (o[i].fit == FIT_CODES && (!mxi_fit_codes(&f, &got, plain, 1) || got.guessed)) continue;
+    if (o[i].fit == FIT_CODES) bits = got.bits;
     if (o[i].fit == FIT_PITCH ? !mxi_fit_pitch(&f, &bits, plain) : f.op == MX_FAULT_INPUT_TRANSPOSED && !mxi_signs_allow(&f, plain)) continue;
     if (o[i].fit == FIT_SCALES && plain->r.plan.has_tensor_scale) {
       if (!mxi_fit_tensor(&f, &bits, plain)) continue;
     } else if (o[i].fit == FIT_SCALES) {
       f.op = MX_FAULT_AMAX_MOST;
-      if (!mxi_fit_scales(&f, &bits, plain, 1)) continue;
+      if (!mxi_fit_scales(&f, &got, plain, 1) || got.guessed) continue;
+      bits = got.bits;
       f.op = MX_FAULT_INPUT_CLIP;
     }
     view *v = noted(malloc(sizeof *v), h->e->until.lack);

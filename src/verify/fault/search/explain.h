@@ -21,6 +21,8 @@ void mxi_explain_one(hunt *h, view *v, const base *b);
 void mxi_explain_moved(hunt *h, const base *b, view *v);
 /** Scales that stand in a layout or at another pitch, all of them or those of some tiles, beside elements that are right. */
 void mxi_explain_scales_places(hunt *h, const base *b);
+/** Of an answer that is not sure: the numbers between which the one of its fault lies, into least and most. */
+void mxi_explain_number(blame *out, const hunt *h);
 /** Faults of stages [first, last], of the input up to the tensor scale, each of which gives the rest of the search another start. */
 void mxi_explain_early(hunt *h, const base *b, view *plain, int first, int last);
 

@@ -74,6 +74,21 @@ static const double BY_CHANCE = 0.1;
  * that say next to nothing; with a smaller share, other constants would be named although the data do not tell them from the usual one. */
 static const double WIDTH_OF_SPECIAL = 0.3;
 
+/* A number that was learned may be one of bfloat16, or near it: fewer bits than that are rare enough to be taken for it in narrow intervals alone. */
+enum { SHORT_BITS = 11, BITS_TO_SAY_SO = 6 };
+static const double SHORT_BY_CHANCE = 0.01;
+
+static int of_few_bits(double *out, double lo, double hi, double *bits) {
+  for (int n = 1; n <= SHORT_BITS; n++) {
+    const double step = ldexp(1, ilogb(hi) - n + 1), k = floor(hi / step);
+    if (k * step < lo) continue;
+    *out = k * step;
+    *bits = n + BITS_TO_SAY_SO;
+    return (hi - lo) / step < SHORT_BY_CHANCE;
+  }
+  return 0;
+}
+
 /* Finds the plainest number of the interval: the one that belongs to the fault, a usual one, or the one of fewest digits. bits is what the number
  * costs. Returns 0 if chance may have put it there. */
 static int plainest(double *out, range in, double *bits, double special) {
@@ -99,6 +114,7 @@ static int plainest(double *out, range in, double *bits, double special) {
       const float c = strtof(text, NULL);
       if (bits_of(c) < in.lo || bits_of(c) > in.hi) continue;
       *bits = 3.33 * digits + 4;
+      if ((hi - lo) / step >= BY_CHANCE && of_few_bits(out, lo, hi, bits)) return 1;
       *out = strtod(text, NULL);
       return (hi - lo) / step < BY_CHANCE; /* so many numbers of as many digits as lie there on average */
     }
@@ -106,6 +122,15 @@ static int plainest(double *out, range in, double *bits, double special) {
   *bits = 32;
   *out = (double)of_bits(in.lo + (in.hi - in.lo) / 2);
   return in.lo == in.hi;
+}
+
+/* The number of a fault, from the interval that the data leave. */
+static void fit_number(mx_fault *f, fitted *out, range in, double special) {
+  enum { BITS_OF_A_GUESS = 32 };
+  out->guessed = !plainest(&f->number, in, &out->bits, special);
+  if (out->guessed) out->bits = BITS_OF_A_GUESS;
+  out->low = (double)of_bits(in.lo);
+  out->high = (double)of_bits(in.hi);
 }
 
 /* ---- scales */
@@ -135,7 +160,7 @@ static int64_t scale_given(const void *self, float constant) {
   return mxi_block_scale_code(&code, mxi_fault_plan(r, c.d, c.a), &st, 0, k) ? -1 : (int64_t)code;
 }
 
-int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
+int mxi_fit_scales(mx_fault *f, fitted *out, view *v, int only_wrong) {
   const fault_run *r = &v->r;
   range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
   size_t used = 0;
@@ -148,13 +173,15 @@ int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong) {
   }
   if (!used) return 0;
   const double special = f->op == MX_FAULT_AMAX_LEAST ? 1 : f->op == MX_FAULT_SCALE_LARGEST ? mx_format_max(r->plan.scale) : 0;
-  const int plain = plainest(&f->number, in, bits, special);
-  if (plain || r->plan.has_tensor_scale) return plain;
+  fit_number(f, out, in, special);
+  if (!out->guessed || r->plan.has_tensor_scale) return 1;
   /* Fits a limit, or the largest scale, of the kernel: all numbers that give the same scale code predict the same bytes on any data. */
   const int is_limit = f->op == MX_FAULT_AMAX_LEAST || f->op == MX_FAULT_AMAX_MOST || f->op == MX_FAULT_AMAX_VALUE;
   mx_block_stats lo = {.amax = of_bits(in.lo), .amax_finite = of_bits(in.lo)}, hi = {.amax = of_bits(in.hi), .amax_finite = of_bits(in.hi)};
   uint32_t low = 0, high = 1;
-  return is_limit && !mxi_block_scale_code(&low, &r->plan, &lo, 0, 0) && !mxi_block_scale_code(&high, &r->plan, &hi, 0, 0) && low == high;
+  out->guessed =
+      !(is_limit && !mxi_block_scale_code(&low, &r->plan, &lo, 0, 0) && !mxi_block_scale_code(&high, &r->plan, &hi, 0, 0) && low == high);
+  return 1;
 }
 
 /* ---- signs */
@@ -302,7 +329,26 @@ static int64_t clipped_given(const void *self, float constant) {
   return mxi_fault_magnitude(c->r.plan.elem, mxi_element_code(&c->r.plan, &c->b.scale, y, 0));
 }
 
-int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
+/* Narrows the interval by the elements of block row d. Returns 0 if nothing is left. */
+static int narrow_by_row(range *in, element_cell *c, const view *v, size_t d, int only_wrong, uint32_t *most, size_t *used) {
+  const int clip = c->f[c->n - 1].op == MX_FAULT_INPUT_CLIP;
+  for (size_t a = 0; a < c->r.across; a++) {
+    mxi_fault_block(&c->b, &v->r, d, a, v->seen[d * c->r.across + a]);
+    c->b.divided_alone = 0; /* f is not among the run's faults yet */
+    for (c->row = d * c->r.block_rows; c->row < c->r.rows && c->row < (d + 1) * c->r.block_rows; c->row++)
+      for (c->col = a * c->r.block_cols; c->col < c->r.cols && c->col < (a + 1) * c->r.block_cols; c->col++) {
+        const size_t at = c->row * c->r.cols + c->col;
+        const uint32_t seen = v->s->codes[at], magnitude = mxi_fault_magnitude(c->r.plan.elem, seen);
+        if (only_wrong && v->codes[at] == seen) continue;
+        if (!narrow(in, clip ? clipped_given : code_given, c, magnitude, 1)) return 0;
+        if (magnitude > *most) *most = magnitude;
+        ++*used;
+      }
+  }
+  return 1;
+}
+
+int mxi_fit_codes(mx_fault *f, fitted *out, view *v, int only_wrong) {
   range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
   element_cell c = {.r = v->r, .n = v->n_first + 1};
   size_t used = 0;
@@ -311,27 +357,21 @@ int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong) {
   if (c.n > MX_FAULTS) return 0;
   memcpy(c.f, v->first, v->n_first * sizeof *v->first);
   c.f[c.n - 1] = *f;
-  for (size_t k = 0; k < v->n_sample; k++) {
-    const size_t d = v->sample[k];
-    for (size_t a = 0; a < c.r.across; a++) {
-      mxi_fault_block(&c.b, &v->r, d, a, v->seen[d * c.r.across + a]);
-      c.b.divided_alone = 0; /* f is not among the run's faults yet */
-      for (c.row = d * c.r.block_rows; c.row < c.r.rows && c.row < (d + 1) * c.r.block_rows; c.row++)
-        for (c.col = a * c.r.block_cols; c.col < c.r.cols && c.col < (a + 1) * c.r.block_cols; c.col++) {
-          const size_t at = c.row * c.r.cols + c.col;
-          const uint32_t seen = v->s->codes[at], magnitude = mxi_fault_magnitude(c.r.plan.elem, seen);
-          if (only_wrong && v->codes[at] == seen) continue;
-          if (!narrow(&in, clip ? clipped_given : code_given, &c, magnitude, 1)) return 0;
-          if (magnitude > most) most = magnitude;
-          used++;
-        }
-    }
-  }
+  for (size_t k = 0; k < v->n_sample; k++)
+    if (!narrow_by_row(&in, &c, v, v->sample[k], only_wrong, &most, &used)) return 0;
   if (!used) return 0;
   const int one_step =
       clip && !c.r.plan.has_tensor_scale && c.r.plan.scale->kind == MX_KIND_EXP; /* clipped elements have one code, of any data */
-  const double special = f->op == MX_FAULT_ELEMENT_TIMES  ? 0
-                         : f->op == MX_FAULT_ELEMENT_CLIP ? mx_decode(c.r.plan.elem, most)
-                                                          : mx_format_max(c.r.plan.elem);
-  return plainest(&f->number, in, bits, special) || one_step;
+  for (int whole = 0; whole < 2; whole++) {
+    const double special = f->op == MX_FAULT_ELEMENT_TIMES  ? 0
+                           : f->op == MX_FAULT_ELEMENT_CLIP ? mx_decode(c.r.plan.elem, most)
+                                                            : mx_format_max(c.r.plan.elem);
+    fit_number(f, out, in, special);
+    if (one_step) out->guessed = 0;
+    if (!out->guessed || whole) break;
+    effort_spend(v->e, 2 * c.r.rows * c.r.cols);
+    for (size_t d = 0; d < c.r.down; d++)
+      if (!narrow_by_row(&in, &c, v, d, only_wrong, &most, &used)) return 0;
+  }
+  return 1;
 }

@@ -5,11 +5,17 @@
 
 #include "verify/fault/search/view.h"
 
-/** Fits the number of fault f over v, from the scales of wrong blocks (only_wrong) or of all. bits gets what the number costs. Returns 0 if none
- *  fits, or if no number that fits is so plain that chance would hardly put it there; another input would then tell it from what the kernel has. */
-int mxi_fit_scales(mx_fault *f, double *bits, view *v, int only_wrong);
-/** The same from the codes of the elements, under the stored scales, in the rows of v->sample. */
-int mxi_fit_codes(mx_fault *f, double *bits, view *v, int only_wrong);
+/* A number that was fitted, what it costs, and the least and the largest one that give the same. guessed: none of these is so plain that chance would
+ * hardly put it there, so that another input may tell it from what the kernel has. */
+typedef struct fitted {
+  double bits, low, high;
+  int guessed;
+} fitted;
+
+/** Fits the number of fault f over v, from the scales of wrong blocks (only_wrong) or of all. Returns 0 if none fits. */
+int mxi_fit_scales(mx_fault *f, fitted *out, view *v, int only_wrong);
+/** The same from the codes of the elements, under the stored scales: in the rows of v->sample, and a number that is guessed in all of them. */
+int mxi_fit_codes(mx_fault *f, fitted *out, view *v, int only_wrong);
 
 /** fit_place.c: reads a place or a code off the scales that are wrong, or a code off the elements that are: what most of them say. */
 int mxi_fit_place(mx_fault *f, double *bits, const view *v);

@@ -171,6 +171,8 @@ static void maxima(list *l, const mx_spec *spec, size_t area) {
   add(l, MX_FAULT_AMAX_LEAST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_MOST, 0)->fit = FIT_SCALES;
   add(l, MX_FAULT_AMAX_PLUS, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_MEAN, 0)->fit = FIT_SCALES;
+  add(l, MX_FAULT_AMAX_RMS, 0)->fit = FIT_SCALES;
   option *whatever = add(l, MX_FAULT_AMAX_VALUE, 0); /* of a maximum that nothing exceeds, a floor is the likelier */
   whatever->fit = FIT_SCALES;
   whatever->rare = 1;

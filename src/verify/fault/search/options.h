@@ -12,6 +12,7 @@ typedef struct option {
       fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it; FIT_PLACE: off what is wrong alone */
   int placed; /* its region is given: none is looked for */
   int common; /* many kernels have it: it is an idiom */
+  int guess;  /* its number was read off the data, which leave others: it is no more than a guess */
   int rare;   /* few kernels have it: where another fault gives the same bytes, that is the answer */
 } option;
 

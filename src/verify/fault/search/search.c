@@ -117,11 +117,13 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 1);
   if (!sure(out))
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
-  if (!sure(out) || out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
-  if (!sure(out) && !over) search_keyed(&h, keyed, n_keyed);
-  if (!sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
-  if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 0);
-  if (!sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
+  if (out->n && !sure(out)) mxi_explain_number(out, &h);
+  const int learned = out->most > 0; /* a number that nobody typed, and every byte with it: two faults would say no more */
+  if (!learned && (!sure(out) || out->n > 1)) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
+  if (!learned && !sure(out) && !over) search_keyed(&h, keyed, n_keyed);
+  if (!learned && !sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);
+  if (!learned && !sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 0);
+  if (!learned && !sure(out)) search_bases(&h, b, chosen, n_chosen, PASS_DEEP);
   if (sure(out) && out->n > 1) search_bases(&h, b, chosen, n_chosen, PASS_LAYOUT);
   if (out->n) mxi_prefer_known(&h, out), mxi_drop_needless_keys(&h, out);
   for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);

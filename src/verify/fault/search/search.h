@@ -15,6 +15,7 @@ typedef struct blame {
   size_t n;                              /* of faults; 0: none was found */
   double cost;                           /* bits of what was chosen and of constants */
   uint64_t held;                         /* bits of the half that was not fitted on by which the answer is told from the preset */
+  double least, most;                    /* the number of a fault is a guess: all between these give the same bytes; both 0: it is none */
   uint64_t codes, scales, tensor_scales; /* that differ from the plain preset, of all samples */
   mx_fault rival[MX_FAULTS];             /* other faults, over a preset, that give every byte of these data, and other bytes of other data */
   const char *rival_preset;
