@@ -136,7 +136,7 @@ static void at_pitch(ref_run *r, const ref_fault *f, size_t write, size_t read, 
 static int is_pitch(const ref_fault *f) { return strstr(f->op, "at pitch") != NULL; }
 
 static void pitched(ref_run *r, const ref_fault *f) {
-  const size_t n = f->number >= (double)r->across && f->number < 0x1p40 ? (size_t)f->number : r->across;
+  const size_t n = f->number >= 1 && f->number < 0x1p40 ? (size_t)f->number : r->across;
   const ref_how how = {0};
   const uint64_t fill = strstr(f->op, "zeros") ? 0 : ref_code(r->plan.scale, num_int(1), &how, 0);
   if (strstr(f->op, "written"))

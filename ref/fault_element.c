@@ -64,7 +64,7 @@ static num limited(num y) {
 static num quotient(const lane *l, const ref_fault *f, num x) {
   const ref_plan *plan = ref_plan_at(l->r, l->d, l->a);
   const ref_scale *s = &l->scale;
-  const num t = ref_tensor_of(plan), amax = ref_finite_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
+  const num t = ref_tensor_of(plan), amax = ref_faulty_amax(l->r, l->d, l->a), most = num_round(plan->most, NUM_F32);
   const int subnormal = ref_is_subnormal(plan->scale, s->code);
   if (IS(f, "skip")) return x;
   if (IS(f, "zero") && num_is_zero(x)) return x;
@@ -94,7 +94,7 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
     return num_mul_r(x, num_div_r(num_int(1), num_div_r(amax, most, NUM_F32), NUM_F32), NUM_F32);
   if (IS(f, "before rounding")) {
     ref_scale number;
-    return ref_scaled(plan, ref_unrounded(&number, l->r, l->d, l->a) ? &number : s, x);
+    return ref_scaled(plan, ref_unrounded(&number, l->r, l->d, l->a, amax) ? &number : s, x);
   }
   if (IS(f, "inverted")) return num_mul_r(x, ref_divisor(plan, s), NUM_F32);
   if (IS(f, "twice")) return num_div_r(num_round(ref_scaled(plan, s, x), NUM_F32), ref_divisor(plan, s), NUM_F32);
@@ -254,13 +254,14 @@ static uint64_t moved(const ref_run *r, const ref_fault *f, const uint8_t *old, 
   if (IS(f, "column") || IS(f, "column xor")) return old[row * r->cols + ref_from(f, col, r->cols)];
   if (IS(f, "reverse")) return of_column(r, old, row, col, c / group * group + group - 1 - c % group);
   if (IS(f, "sign of")) return with_sign(e, code, is_negative(e, of_column(r, old, row, col, c + by)));
+  if (IS(f, "sign xor")) return with_sign(e, code, is_negative(e, old[row * r->cols + ref_from(f, col, r->cols)]));
   if (IS(f, "sign of pair")) return with_sign(e, code, is_negative(e, of_column(r, old, row, col, pair)));
   return with_sign(e, code, is_negative(e, old[row * r->cols + first + (size_t)turned])); /* sign rolled */
 }
 
 static int moves(const ref_fault *f) {
   return IS(f, "sign smeared") || IS(f, "swap pairs") || IS(f, "column") || IS(f, "column xor") || IS(f, "reverse") || IS(f, "sign of") ||
-         IS(f, "sign of pair") || IS(f, "sign rolled");
+         IS(f, "sign of pair") || IS(f, "sign rolled") || IS(f, "sign xor");
 }
 
 static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) {

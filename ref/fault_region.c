@@ -26,6 +26,7 @@ int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
 int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col) {
   if (is(f, "rows")) return has_number(f, row);
   if (is(f, "columns")) return has_number(f, col);
+  if (is(f, "memory")) return has_number(f, (uint64_t)row * r->cols + col);
   if (is(f, "elements")) return has_number(f, row % r->height * r->width + col % r->width);
   if (is(f, "negative")) return num_float(r->x[row * r->cols + col]).sign;
   if (is(f, "positive")) return !num_float(r->x[row * r->cols + col]).sign;

@@ -18,9 +18,18 @@ static num number_of(const ref_run *r, size_t d, size_t a, num amax, int second,
   return v.kind == NUM_FINITE && !v.sign ? v : num_zero(0);
 }
 
-int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a) {
+int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a, num amax) {
   ref_scale out[2];
-  if (ref_has_special(r, d, a) || num_is_zero(number_of(r, d, a, ref_finite_amax(r, d, a), 0, out))) return 0;
+  const int rule = r->plan.spec->scale_rule;
+  if (ref_has_special(r, d, a)) return 0;
+  if (rule == MX_SCALE_RULE_FLOOR || rule == MX_SCALE_RULE_CEIL || rule == MX_SCALE_RULE_EVEN) { /* what their integers are the log2 of */
+    if (amax.kind != NUM_FINITE) return 0;
+    *scale = (ref_scale){.scaling = SCALING_USED};
+    amax.exp -= ref_format_largest(r->plan.elem).exp;
+    scale->used = amax;
+    return 1;
+  }
+  if (num_is_zero(number_of(r, d, a, amax, 0, out))) return 0;
   *scale = out[0];
   return 1;
 }

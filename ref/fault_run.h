@@ -68,8 +68,10 @@ uint64_t ref_wrapped(const ref_run *r, long long code);
 uint64_t ref_fault_rounded(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax, int map_to_4, uint64_t code);
 uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t a, num amax,
                           uint64_t otherwise); /* of the rule that it names */
-/* The scale whose value is the number that the rule rounds; 0: the block has none. */
-int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a);
+/* A block's maximum after the faults of that stage; of one with a NaN or an Inf its own. */
+num ref_faulty_amax(const ref_run *r, size_t d, size_t a);
+/* The scale whose value is the number that the rule rounds, of that maximum; 0: the block has none. */
+int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a, num amax);
 /* fault_scale.c: the code of the scale of a block of the other direction, in row `down` and column `across` of those; with a NaN or an Inf `otherwise`. */
 uint64_t ref_code_down(const ref_run *r, size_t down, size_t across, uint64_t otherwise);
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise);

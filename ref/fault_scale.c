@@ -58,10 +58,10 @@ void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
     mx_spec other = *own;
     num unused, given = IS(f, "value") ? ref_argument(f) : *stored;
     if (IS(f, "times")) given = num_mul_r(given, ref_argument(f), NUM_F32);
-    if (IS(f, "bfloat16")) given = num_round(given, NUM_BF16);
-    if (IS(f, "float16")) given = num_round(given, NUM_F16);
+    if (IS(f, "bfloat16") || IS(f, "used bfloat16")) given = num_round(given, NUM_BF16);
+    if (IS(f, "float16") || IS(f, "used float16")) given = num_round(given, NUM_F16);
     if (IS(f, "power of two") && given.kind == NUM_FINITE) given.sig = UINT64_C(1) << 63, given.sticky = 0;
-    if (!IS(f, "value") && !IS(f, "times")) *stored = given;
+    if (IS(f, "bfloat16") || IS(f, "float16") || IS(f, "power of two")) *stored = given;
     other.tensor_given = 1;
     other.tensor_given_value = num_to_float(given);
     plan->spec = &other;
@@ -211,6 +211,34 @@ static num before_rotation(const ref_run *r, size_t d, size_t a) {
   return m;
 }
 
+/* Of the block's elements as the rotation of whole tiles of n makes them; of a tile that is not whole, as they are. */
+static num rotated(const ref_run *r, size_t d, size_t a, const ref_fault *f, num before) {
+  const size_t n = f->number >= 2 && f->number <= MOST_ROTATED ? (size_t)f->number : 0, end = (a + 1) * r->width;
+  num m = num_zero(0);
+  if (!n || n & (n - 1)) return before;
+  for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
+    for (size_t col = a * r->width; col < r->cols && col < end; col++) {
+      const size_t tile = col / n * n;
+      num t[MOST_ROTATED], y = num_float(r->x[row * r->cols + col]);
+      for (size_t i = 0; i < n && tile + n <= r->cols; i++) t[i] = num_float(r->x[row * r->cols + tile + i]);
+      if (tile + n <= r->cols) {
+        ref_butterflies(t, (unsigned)n);
+        y = num_mul_r(t[col - tile], ref_rotation_factor((unsigned)n), NUM_F32);
+      }
+      if (y.kind == NUM_FINITE && num_cmp(num_abs(y), m) > 0) m = num_abs(y);
+    }
+  return m;
+}
+
+/* Of the column of the block's square tile whose number is that of the row; blocks of one row alone. */
+static num of_turned(const ref_run *r, size_t d, size_t a, num before) {
+  const size_t top = d - d % r->width, col = a * r->width + d % r->width;
+  num m = num_zero(0);
+  if (r->height > 1) return before;
+  for (size_t row = top; row < top + r->width && row < r->rows && col < r->cols; row++) m = with_finite(m, r->x + row * r->cols + col, 1);
+  return m;
+}
+
 static num averaged(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
   const num rest = num_round(num_sub_r(num_int(1), num_double(f->number), NUM_F64), NUM_F32);
   num m = ref_finite_amax(r, 0, a);
@@ -261,6 +289,8 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "stale lanes")) return with_stale(r, d, a, before);
   if (IS(f, "strided")) return across_blocks(r, d, a);
   if (IS(f, "before rotation")) return before_rotation(r, d, a);
+  if (IS(f, "rotated")) return rotated(r, d, a, f, before);
+  if (IS(f, "of transposed tile")) return of_turned(r, d, a, before);
   if (IS(f, "average")) return averaged(r, f, d, a);
   if (IS(f, "block")) return other >= 0 && other < (long long)r->across ? ref_finite_amax(r, d, (size_t)other) : before;
   if (IS(f, "row")) return row >= 0 && row < (long long)r->down ? ref_finite_amax(r, (size_t)row, a) : before;
@@ -405,6 +435,8 @@ static num faulty_amax(const ref_run *r, size_t d, size_t a) {
   return amax;
 }
 
+num ref_faulty_amax(const ref_run *r, size_t d, size_t a) { return ref_has_special(r, d, a) ? ref_finite_amax(r, d, a) : faulty_amax(r, d, a); }
+
 static int make_scales(ref_run *r, num *amax) {
   ref_scale scales[2];
   const size_t n = r->down * r->across;
@@ -440,6 +472,13 @@ int ref_fault_scales(ref_run *r) {
 }
 
 /* ---- the store */
+
+/* The code nearest to 1 / value, of a number above 0. */
+static uint64_t reciprocal_of(const ref_run *r, uint64_t code) {
+  const num v = ref_value(r->plan.scale, code);
+  const ref_how how = {0};
+  return v.kind == NUM_FINITE && !v.sign ? ref_code(r->plan.scale, num_ratio(NULL, 0, (num[]){v}, 1), &how, 0) : code;
+}
 
 uint64_t ref_code_of_amax(const ref_run *r, const ref_fault *f, size_t d, size_t a, uint64_t otherwise) {
   if (ref_has_special(r, d, a)) return otherwise;
@@ -488,6 +527,7 @@ void ref_fault_store(ref_run *r) {
       if (IS(f, "keep from") && !a) *code = ref_wrapped(r, (long long)f->number);
       if (IS(f, "down")) *code = stored_down(r, k, *code);
       if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
+      if (IS(f, "reciprocal")) *code = reciprocal_of(r, *code);
       if (IS(f, "rule")) *code = ref_code_by_rule(r, f, d, a, ref_finite_amax(r, d, a), *code);
     }
   }

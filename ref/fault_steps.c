@@ -148,6 +148,7 @@ static int kind_of(const ref_fault *f) {
                                        "shift bits",
                                        "subnormal times",
                                        "subnormal without leading one",
+                                       "subnormal toward zero",
                                        "guard bits",
                                        "bits behind the point"};
   static const char *const into[] = {"as", "wrap", "modulo"};
@@ -172,6 +173,11 @@ static num change(const mx_format *format, const ref_fault *f, num y) {
   }
   if (!is_below_normal(format, y)) return y;
   if (IS(f, "flush")) return num_zero(y.sign);
+  if (IS(f, "subnormal toward zero")) {
+    const int unit = least_exponent(format) - format->man_bits;
+    const uint64_t below = units(num_abs(y), unit, 0);
+    return below ? from_units(below, unit, y.sign) : num_zero(y.sign);
+  }
   if (IS(f, "subnormal times")) return num_mul_r(num_round(y, NUM_F32), ref_argument(f), NUM_F32);
   if (IS(f, "subnormal without leading one")) return without_leading_one(format, y);
   if (IS(f, "shift bits") && n >= 1 && n <= 20 && y.kind == NUM_FINITE) {

@@ -54,6 +54,8 @@ static const struct {
              {REF_TENSOR_SCALE, NOTHING, "power of two"},
              {REF_TENSOR_SCALE, NOTHING, "bfloat16"},
              {REF_TENSOR_SCALE, NOTHING, "float16"},
+             {REF_TENSOR_SCALE, NOTHING, "used bfloat16"},
+             {REF_TENSOR_SCALE, NOTHING, "used float16"},
              {REF_TENSOR_SCALE, NOTHING, "divisor"},
              {REF_AMAX, NUMBER, "times"},
              {REF_AMAX, NUMBER, "plus"},
@@ -76,6 +78,8 @@ static const struct {
              {REF_AMAX, COUNT, "with block"},
              {REF_AMAX, NOTHING, "strided"},
              {REF_AMAX, NOTHING, "before rotation"},
+             {REF_AMAX, COUNT, "rotated"},
+             {REF_AMAX, NOTHING, "of transposed tile"},
              {REF_AMAX, NUMBER, "average"},
              {REF_AMAX, COUNT, "block"},
              {REF_AMAX, COUNT, "row"},
@@ -121,6 +125,7 @@ static const struct {
              {REF_STORE, NOTHING, "keep"},
              {REF_STORE, COUNT, "keep from"},
              {REF_STORE, NOTHING, "flush"},
+             {REF_STORE, NOTHING, "reciprocal"},
              {REF_STORE, RULE, "rule"},
              {REF_STORE, NUMBER, "amax times"},
              {REF_DIVISOR, COUNT, "row"},
@@ -188,6 +193,7 @@ static const struct {
              {REF_ELEMENT, NOTHING, "flush rounded"},
              {REF_ELEMENT, NUMBER, "subnormal times"},
              {REF_ELEMENT, NOTHING, "subnormal without leading one"},
+             {REF_ELEMENT, NOTHING, "subnormal toward zero"},
              {REF_ELEMENT, COUNT, "shift bits"},
              {REF_ELEMENT, NUMBER, "up from"},
              {REF_ELEMENT, NUMBER, "up beyond"},
@@ -216,6 +222,7 @@ static const struct {
              {REF_CODE, COUNT, "sign of"},
              {REF_CODE, COUNT, "sign rolled"},
              {REF_CODE, NOTHING, "sign of pair"},
+             {REF_CODE, COUNT, "sign xor"},
              {REF_CODE, NOTHING, "sign of largest"},
              {REF_CODE, NOTHING, "swap pairs"},
              {REF_CODE, COUNT, "reverse"},
@@ -250,7 +257,7 @@ static const char *const stages[] = {
     [REF_INPUT] = "input",     [REF_ROTATION] = "rotation",        [REF_TENSOR] = "tensor amax", [REF_TENSOR_SCALE] = "tensor scale",
     [REF_AMAX] = "block amax", [REF_SCALE] = "scale rounding",     [REF_STORE] = "scale store",  [REF_DIVISOR] = "divisor",
     [REF_CLAMP] = "clamp",     [REF_ELEMENT] = "element rounding", [REF_CODE] = "code",          [REF_LAYOUT] = "layout"};
-static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale", "order"};
+static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale", "order", "memory"};
 static const char *const plain[] = {"all", "tail", "zero", "subnormal", "negative", "positive"};
 static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
 static const char *const layouts[] = {

@@ -281,7 +281,18 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp4", NULL, {"all: code <- sign smeared"}},
                  {"ocp-mxfp8-e4m3", NULL, {"all: element rounding <- random carry fmix 42^column 24"}},
                  {"ocp-mxint8", NULL, {"all: element rounding <- random floor lcg 7:index low16"}},
-                 {"nvfp4-plain", NULL, {"all: element rounding <- random then nearest philox 1234:index/2 32"}}};
+                 {"nvfp4-plain", NULL, {"all: element rounding <- random then nearest philox 1234:index/2 32"}},
+                 {"nvfp4-plain", NULL, {"all: code <- column xor 6"}},
+                 {"nvfp4-plain", NULL, {"elements%4=0-2: block amax <- only"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- rows 1", "all: scale rounding <- toward zero"}},
+                 {"ocp-mxfp4", NULL, {"memory%64=63: input <- zero"}},
+                 {"nvfp4-plain", NULL, {"all: block amax <- rotated 16"}},
+                 {"ocp-mxfp4", NULL, {"all: code <- sign xor 7"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: block amax <- of transposed tile"}},
+                 {"ocp-mxfp4", NULL, {"all: divisor <- before rounding"}},
+                 {"nvfp4-plain", NULL, {"all: layout <- scales written over zeros at pitch 4"}},
+                 {"nvfp4-plain", NULL, {"all: tensor scale <- used bfloat16"}},
+                 {"nvfp4-plain", NULL, {"all: scale store <- reciprocal"}}};
   static float x[2][ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     if (!run_whole() && i % SHARE) continue;

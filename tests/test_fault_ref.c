@@ -302,6 +302,15 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- unrounded"}, {127, 126}, {0xA7, 0xC7}}, /* by 1 and 0.5 */
     {"ocp-mxfp4", {"all: divisor <- unrounded reciprocal"}, {127, 126}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: scale rounding <- value 56", "all: divisor <- before rounding"}, {0x38, 0x38}, {0xA7, 0xC7}}, /* by 448 T, 224 T */
+    {"ocp-mxfp4", {"all: divisor <- before rounding"}, {127, 126}, {0x96, 0xB6}},                        /* by 1.5: 4, -2/3; by 0.75: 4, -4/3 */
+    {"ocp-mxfp4", {"all: block amax <- plus 6", "all: divisor <- unrounded"}, {128, 128}, {0x95, 0x94}}, /* by 2: 3, -0.5; by 1.5: 2, -2/3 */
+    {"ocp-mxfp4", {"all: scale store <- reciprocal"}, {127, 128}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: tensor scale <- used bfloat16"}, {0x7E, 0x76}, {0xA7, 0xC7}}, /* 448.9 and 224.4 */
+    {"ocp-mxfp4", {"all: block amax <- rotated 4"}, {126, 126}, {0xC7, 0xC7}},           /* 3.5 and 2 */
+    {"ocp-mxfp4", {"all: block amax <- of transposed tile"}, {127, 125}, {0xA7, 0xE7}},  /* of columns 0 and 1: 6 and 1 */
+    {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- subnormal toward zero"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: code <- sign xor 1"}, {127, 126}, {0x2F, 0x4F}},
+    {"ocp-mxfp4", {"memory=32: code <- negate"}, {127, 126}, {0xA7, 0xCF}},
     {"ocp-mxfp4", {"all: divisor <- as e4m3"}, {127, 126}, {0x00, 0x80}}, /* 7F is NaN: zeros; 7E is 448 */
     {"ocp-mxfp4", {"all: divisor <- as number e4m3"}, {127, 126}, {0x80, 0x80}},
     {"ocp-mxfp4", {"all: divisor <- row xor 1"}, {127, 126}, {0xC7, 0xA5}},

@@ -44,6 +44,7 @@ typedef enum mx_region_of {
   MX_REGION_BLOCKS,    /* block in its row of blocks */
   MX_REGION_ELEMENTS,  /* element in its block, row by row of a tile */
   MX_REGION_ORDER,     /* block, row after row of blocks */
+  MX_REGION_MEMORY,    /* element, row after row of the tensor */
   MX_REGION_SCALE,     /* code of the block's scale as the spec gives it */
   MX_REGION_TAIL,      /* the last block of a row where it is a short one */
   MX_REGION_ZERO,      /* blocks without a number but zero */
@@ -57,7 +58,7 @@ enum { MX_REGION_MOST = 128 }; /* the largest modulus */
 /** A region; the zero struct is everywhere. */
 typedef struct mx_region {
   int of;                      /* MX_REGION_* */
-  uint32_t modulus;            /* with rows, columns, blocks, elements, order: i mod modulus in set; 0: first <= i <= last */
+  uint32_t modulus;            /* with rows, columns, blocks, elements, order, memory: i mod modulus in set; 0: first <= i <= last */
   uint8_t set[MX_REGION_MOST]; /* set[i] is 1 if the remainder i belongs to the region */
   uint64_t first, last;        /* last UINT64_MAX: to the end */
 } mx_region;

@@ -38,8 +38,12 @@ import set_g
 import set_h
 import set_i
 import set_j
+import set_k
+import set_l
+import set_m
 
-SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j}
+SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j,
+        "k": set_k, "l": set_l, "m": set_m}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 

@@ -61,6 +61,33 @@ static float before_rotation(const fault_run *r, size_t d, size_t a) {
   return r->straight ? m : r->stats[d * r->across + a].amax_finite;
 }
 
+/* Of the block's elements as the rotation of whole tiles of n makes them; of a tile that is not whole, as they are. */
+static float rotated(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
+  enum { MOST = 128 };
+  const size_t n = f->number >= 2 && f->number <= MOST ? (size_t)f->number : 0, first = a * r->block_cols,
+               end = first + r->block_cols < r->cols ? first + r->block_cols : r->cols;
+  float m = 0, tile[MOST];
+  if (!n || n & (n - 1)) return before;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t left = first / n * n; left < end; left += n) {
+      const size_t width = r->cols - left < n ? r->cols - left : n;
+      memcpy(tile, r->x + row * r->cols + left, width * sizeof *tile);
+      if (width == n) mx_hadamard(tile, n, tile, 1, n, n, (unsigned)n, MX_HAD_SIGN_NONE, NULL, 0);
+      for (size_t i = 0; i < width; i++)
+        if (left + i >= first && left + i < end && isfinite(tile[i])) m = fmaxf(m, fabsf(tile[i]));
+    }
+  return m;
+}
+
+/* Of the column of the block's square tile whose number is that of the row; blocks of one row alone. */
+static float of_turned(const fault_run *r, size_t d, size_t a, float before) {
+  const size_t top = d / r->block_cols * r->block_cols, col = a * r->block_cols + d % r->block_cols;
+  float m = 0;
+  for (size_t row = top; row < top + r->block_cols && row < r->rows && col < r->cols; row++)
+    m = with_finite(m, r->x, row * r->cols + col, row * r->cols + col + 1);
+  return r->block_rows > 1 ? before : m;
+}
+
 /* c times the average of the row above and the rest of the own maximum, from the first row on. */
 static float averaged(const fault_run *r, size_t d, size_t a, double c) {
   const float kept = (float)c, added = (float)(1 - c);
@@ -181,6 +208,10 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return strided(r, d, a);
   case MX_FAULT_AMAX_STRAIGHT:
     return before_rotation(r, d, a);
+  case MX_FAULT_AMAX_ROTATED:
+    return rotated(r, f, d, a, before);
+  case MX_FAULT_AMAX_TURNED:
+    return of_turned(r, d, a, before);
   case MX_FAULT_AMAX_AVERAGE:
     return averaged(r, d, a, k);
   case MX_FAULT_AMAX_BLOCK: /* at an end of the row: the block itself */
@@ -196,6 +227,18 @@ float mxi_fault_as_amax(float x) { return fminf(fmaxf(x, 0), FLT_MAX); }
 
 float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, float before) {
   return mxi_fault_as_amax(made_of(r, f, d, a, before));
+}
+
+mx_block_stats mxi_fault_stats(const fault_run *r, size_t d, size_t a, int *changed) {
+  mx_block_stats st = r->stats[d * r->across + a];
+  *changed = 0;
+  for (size_t i = 0; i < r->n_faults && !st.has_nan && !st.has_inf; i++) {
+    const mx_fault *f = &r->faults[i];
+    if (mxi_fault_stage(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
+    *changed = 1;
+  }
+  return st;
 }
 
 uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise) {

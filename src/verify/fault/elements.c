@@ -79,7 +79,7 @@ static int is_zero(const mx_plan *p, uint32_t code) { return mx_decode(p->scale,
 static double limited(double y) { return isnan(y) ? 0 : isinf(y) ? copysign(1e300, y) : y; }
 
 /* The quotient with a fault of the divisor that says how it is made. */
-static double quotient(const fault_run *r, const fault_block *b, float x) {
+static double quotient(const fault_block *b, float x) {
   const mx_plan *p = b->plan;
   const mx_fault *f = b->divisor;
   const mx_block_scale *s = &b->scale;
@@ -123,7 +123,7 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   case MX_FAULT_DIVISOR_UNROUNDED:
   case MX_FAULT_DIVISOR_UNROUNDED_RCP:
   case MX_FAULT_DIVISOR_UNROUNDED_TIMES: {
-    const float amax = r->stats[b->d * r->across + b->a].amax_finite, largest = (float)p->f;
+    const float amax = b->amax, largest = (float)p->f;
     if (amax == 0) return mxi_scaled_value(p, s, x);
     if (f->op == MX_FAULT_DIVISOR_UNROUNDED_RCP) return (double)(x * (1 / (amax / largest)));
     return f->op == MX_FAULT_DIVISOR_UNROUNDED ? (double)(x / (amax / largest)) : (double)(x * (largest / amax));
@@ -145,9 +145,9 @@ static double quotient(const fault_run *r, const fault_block *b, float x) {
   }
 }
 
-static double divided(const fault_run *r, const fault_block *b, float x) {
+static double divided(const fault_block *b, float x) {
   if (!b->divisor) return mxi_scaled_value(b->plan, &b->scale, x);
-  return isfinite(x) ? limited(quotient(r, b, x)) : (double)x;
+  return isfinite(x) ? limited(quotient(b, x)) : (double)x;
 }
 
 /* Does the maximum of lane i hold the element of lane j? */
@@ -263,6 +263,10 @@ static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col
   if (b->divisor && b->divisor->op == MX_FAULT_DIVISOR_BEFORE) mxi_fault_unrounded_scale(&b->scale, r, b->d * r->across + b->a);
 }
 
+static int is_of_amax(int op) {
+  return op == MX_FAULT_DIVISOR_UNROUNDED || op == MX_FAULT_DIVISOR_UNROUNDED_RCP || op == MX_FAULT_DIVISOR_UNROUNDED_TIMES;
+}
+
 void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uint32_t code) {
   const size_t k = d * r->across + a;
   *b = (fault_block){.d = d, .a = a, .given = code, .plan = mxi_fault_plan(r, d, a), .divided_alone = 1, .sign_of_largest = 1};
@@ -270,6 +274,7 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
     const mx_fault *f = &r->faults[i];
     b->apart |= mxi_fault_stage(f) == MX_STAGE_DIVISOR && is_apart(r, f);
     b->divided_alone &= mxi_fault_stage(f) <= MX_STAGE_DIVISOR || mxi_fault_stage(f) == MX_STAGE_LAYOUT;
+    if (is_of_amax(f->op)) b->amax = mxi_fault_stats(r, d, a, &(int){0}).amax_finite;
     if (f->op == MX_FAULT_CODE_SIGN_OF_LARGEST) {
       float most = 0;
       for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
@@ -351,29 +356,30 @@ static float clamped(const fault_run *r, size_t row, size_t col) {
 
 int mxi_fault_exchanges(int op) {
   return op == MX_FAULT_CODE_SWAP || op == MX_FAULT_CODE_COLUMN || op == MX_FAULT_CODE_COLUMN_XOR || op == MX_FAULT_CODE_REVERSE ||
-         op == MX_FAULT_CODE_SIGN_OF || op == MX_FAULT_CODE_SIGN_ROLLED || op == MX_FAULT_CODE_SIGN_OF_PAIR || op == MX_FAULT_CODE_SMEARED;
+         op == MX_FAULT_CODE_SIGN_OF || op == MX_FAULT_CODE_SIGN_ROLLED || op == MX_FAULT_CODE_SIGN_OF_PAIR || op == MX_FAULT_CODE_SIGN_XOR ||
+         op == MX_FAULT_CODE_SMEARED;
 }
 
 double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, size_t col) {
   fault_block own;
-  return divided(r, at_element(&own, b, r, row, col), clamped(r, row, col));
+  return divided(at_element(&own, b, r, row, col), clamped(r, row, col));
 }
 
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code) {
   fault_block own;
   b = at_element(&own, b, r, row, col);
-  return stored(r, b, f, divided(r, b, clamped(r, row, col)), code);
+  return stored(r, b, f, divided(b, clamped(r, row, col)), code);
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
   if (b->divided_alone && !b->apart) {
     const float x = r->x[row * r->cols + col];
-    return rounded(r, b, x, divided(r, b, x), row, col);
+    return rounded(r, b, x, divided(b, x), row, col);
   }
   const float x = clamped(r, row, col);
   fault_block own;
   b = at_element(&own, b, r, row, col);
-  const double y = divided(r, b, x);
+  const double y = divided(b, x);
   uint32_t code = rounded(r, b, x, y, row, col);
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */

@@ -14,6 +14,7 @@ typedef struct fault_block {
   int apart;                  /* elements of the block have divisors of their own */
   int divided_alone;          /* none of the run's faults comes after the division */
   float sign_of_largest;      /* 1 or -1 */
+  float amax;                 /* after the faults of that stage, where the divisor asks for it */
 } fault_block;
 
 /** Prepares for the elements of block (d, a) under the scale of that code. */

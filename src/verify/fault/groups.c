@@ -5,27 +5,30 @@
 #include "verify/fault/elements.h"
 #include "verify/fault/run.h"
 
-/* What is stored and computed with where the stored number is rounded; 0: the fault is another. */
+/* What is computed with where the stored number is rounded, and stored as well, or not; 0: the fault is another. */
+enum { OTHER, STORED, USED };
 static int rounded_scale(float *out, float t, int op) {
   switch (op) {
   case MX_FAULT_TENSOR_SCALE_POWER:
     *out = t != 0 && isfinite(t) ? copysignf(ldexpf(1, ilogbf(t)), t) : t;
-    return 1;
+    return STORED;
   case MX_FAULT_TENSOR_SCALE_BF16:
+  case MX_FAULT_TENSOR_SCALE_USED_BF16:
     *out = mxi_round_dtype(t, MX_INPUT_DTYPE_BFLOAT16);
-    return 1;
+    return op == MX_FAULT_TENSOR_SCALE_BF16 ? STORED : USED;
   case MX_FAULT_TENSOR_SCALE_F16:
+  case MX_FAULT_TENSOR_SCALE_USED_F16:
     *out = mxi_round_dtype(t, MX_INPUT_DTYPE_FLOAT16);
-    return 1;
+    return op == MX_FAULT_TENSOR_SCALE_F16 ? STORED : USED;
   default:
-    return 0;
+    return OTHER;
   }
 }
 
 int mxi_fault_stores_tensor(int op) {
   float unused;
   return op == MX_FAULT_TENSOR_SCALE_DIVISOR || op == MX_FAULT_TENSOR_SCALE_LAST || op == MX_FAULT_TENSOR_SCALE_TARGET ||
-         rounded_scale(&unused, 1, op);
+         rounded_scale(&unused, 1, op) == STORED;
 }
 
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
@@ -39,13 +42,13 @@ void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
   }
   out->spec.tensor_given = 1;
   float given;
-  const int stored = rounded_scale(&given, p->tensor_scale, f->op);
-  if (!stored) given = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
+  const int rounded = rounded_scale(&given, p->tensor_scale, f->op);
+  if (rounded == OTHER) given = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
   out->spec.tensor_given_value = given;
   mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
   if (p->uses_chain) out->vars[MX_VAR_A] = mxi_fault_chain_amax(out);
   out->spec = p->spec;
-  out->tensor_scale = stored ? given : p->tensor_scale;
+  out->tensor_scale = rounded == STORED ? given : p->tensor_scale;
 }
 
 /* What the tensor's maximum maps to: that of the spec, or of the last fault that says another. */

@@ -39,6 +39,8 @@ int mxi_fault_element_in(const fault_run *r, const mx_region *g, size_t row, siz
     return in_numbers(g, col);
   case MX_REGION_ELEMENTS:
     return in_numbers(g, row % r->block_rows * r->block_cols + col % r->block_cols);
+  case MX_REGION_MEMORY:
+    return in_numbers(g, (uint64_t)row * r->cols + col);
   case MX_REGION_NEGATIVE:
     return signbit(r->x[row * r->cols + col]) != 0;
   case MX_REGION_POSITIVE:

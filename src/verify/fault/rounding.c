@@ -33,10 +33,17 @@ static float number_of(const fault_run *r, const mx_block_stats *st, int map_to_
 }
 
 int mxi_fault_unrounded_scale(mx_block_scale *out, const fault_run *r, size_t k) {
-  const mx_block_stats *st = &r->stats[k];
+  int changed;
+  const mx_block_stats st = mxi_fault_stats(r, k / r->across, k % r->across, &changed);
   const mx_plan p = unrounded(r, k);
+  const int rule = p.spec.scale_rule;
   mx_block_scale s;
-  if (st->has_nan || st->has_inf || st->amax_finite == 0 || mxi_block_scale_find(&s, &p, st, 0, k) || of_bits(s.code) == 0) return 0;
+  if (st.has_nan || st.has_inf || st.amax_finite == 0) return 0;
+  if (rule == MX_SCALE_RULE_FLOOR || rule == MX_SCALE_RULE_CEIL || rule == MX_SCALE_RULE_EVEN) { /* what their integers are the log2 of */
+    *out = (mx_block_scale){.how = MX_BY_NUMBER, .used = ldexp((double)st.amax_finite, -p.emax)};
+    return 1;
+  }
+  if (mxi_block_scale_find(&s, &p, &st, 0, k) || of_bits(s.code) == 0) return 0;
   *out = s;
   return 1;
 }

@@ -170,26 +170,13 @@ static uint32_t log2_rounded(const fault_run *r, float amax) {
 
 static int is_special(const mx_block_stats *st) { return st->has_nan || st->has_inf; }
 
-/* What the rule sees of a block after the faults of its maximum; `changed` if there are any. */
-static mx_block_stats stats_of(const fault_run *r, size_t d, size_t a, int *changed) {
-  mx_block_stats st = r->stats[d * r->across + a];
-  *changed = 0;
-  for (size_t i = 0; i < r->n_faults && !is_special(&st); i++) {
-    const mx_fault *f = &r->faults[i];
-    if (mxi_fault_stage(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
-    st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
-    *changed = 1;
-  }
-  return st;
-}
-
 /* The scale of one block before the faults of its rounding. */
 static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   const size_t k = d * r->across + a;
   int changed, worse = 0;
   for (size_t i = 0; i < r->n_faults; i++)
     worse |= r->faults[i].op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &r->faults[i].region, d, a);
-  const mx_block_stats st = stats_of(r, d, a, &changed);
+  const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
   *out = r->plain[k];
   if (!changed && !worse) return 0;
   const int four = changed ? four_of(r, d, a, &st) : r->four[k];
@@ -248,17 +235,17 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
     return 0;
   case MX_FAULT_SCALE_LOG2:
     if (scale->kind == MX_KIND_EXP && !scale->man_bits && !is_special(&r->stats[k]))
-      *code = log2_rounded(r, stats_of(r, d, a, &changed).amax_finite);
+      *code = log2_rounded(r, mxi_fault_stats(r, d, a, &changed).amax_finite);
     return 0;
   case MX_FAULT_SCALE_LARGEST: {
-    const mx_block_stats st = stats_of(r, d, a, &changed);
+    const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
     if (is_special(&r->stats[k]) || (float)f->number == 0) return 0;
     return mxi_fault_scale_of_largest(code, mxi_fault_plan(r, d, a), &st, (float)f->number, k);
   }
   case MX_FAULT_SCALE_DOWN:
   case MX_FAULT_SCALE_UP: {
     if (is_special(&r->stats[k])) return 0;
-    const mx_block_stats st = stats_of(r, d, a, &changed);
+    const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
     mx_plan other = *mxi_fault_plan(r, d, a); /* its rounding alone is another */
     other.spec.scale_round = f->op == MX_FAULT_SCALE_DOWN ? MX_SCALE_ROUND_DOWN : MX_SCALE_ROUND_UP;
     other.scale_encode = mx_scale_encoding(&other.spec);
@@ -269,12 +256,12 @@ static int round_scale(const fault_run *r, const mx_fault *f, size_t d, size_t a
   case MX_FAULT_SCALE_FOURSIX_UNITS:
     if (is_special(&r->stats[k]) || r->plan.elem != mx_elem_format(MX_ELEM_E2M1)) return 0;
     {
-      const mx_block_stats st = stats_of(r, d, a, &changed);
+      const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
       *code = four_or_six(r, f, &st, d, a, *code);
     }
     return 0;
   default: {
-    const mx_block_stats st = stats_of(r, d, a, &changed);
+    const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
     *code = mxi_fault_scale_rounded(r, f, d, a, &st, (changed ? four_of(r, d, a, &st) : r->four[k]) == 1, *code);
     return 0;
   }
@@ -300,6 +287,10 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
     return mxi_fault_code_of(r->plan.scale, (double)code + f->number);
   case MX_FAULT_STORE_VALUE:
     return mxi_fault_code_of(r->plan.scale, f->number);
+  case MX_FAULT_STORE_RECIPROCAL: {
+    const double v = mx_decode(r->plan.scale, code);
+    return v > 0 && isfinite(v) ? (uint32_t)mx_encode(r->plan.scale, 1 / v, &(mx_encoding){0}, 0) : code;
+  }
   case MX_FAULT_STORE_FLUSH:
     return is_subnormal(r->plan.scale, code) ? 0 : code;
   case MX_FAULT_STORE_KEEP:
@@ -379,7 +370,7 @@ static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_
     if (f->op == MX_FAULT_CODE_SWAP) row[c] = pair;
     if (f->op == MX_FAULT_CODE_COLUMN || f->op == MX_FAULT_CODE_COLUMN_XOR) row[c] = away;
     if (f->op == MX_FAULT_CODE_REVERSE) row[c] = code_from(r, old, c, (ptrdiff_t)(group - 1) - 2 * (ptrdiff_t)(c % group));
-    if (f->op == MX_FAULT_CODE_SIGN_OF) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], away & sign);
+    if (f->op == MX_FAULT_CODE_SIGN_OF || f->op == MX_FAULT_CODE_SIGN_XOR) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], away & sign);
     if (f->op == MX_FAULT_CODE_SIGN_ROLLED) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], rolled & sign);
     if (f->op == MX_FAULT_CODE_SMEARED && c % 2 && old[c - 1] & sign) row[c] = (uint8_t)(2 * sign - 1);
     if (f->op == MX_FAULT_CODE_SIGN_OF_PAIR) row[c] = (uint8_t)mxi_fault_with_sign(e, row[c], pair & sign);
@@ -459,16 +450,17 @@ int mxi_fault_is_pitch(int op) {
   return op == MX_FAULT_LAYOUT_WRITTEN || op == MX_FAULT_LAYOUT_WRITTEN_ZERO || op == MX_FAULT_LAYOUT_READ || op == MX_FAULT_LAYOUT_READ_ZERO;
 }
 
-/* The scales of rows that are written n places apart and read without a gap, or the reverse. */
+/* The scales of rows that are written n places apart, the next over the end of the last where that is too near, and read without a gap, or the reverse. */
 static void at_pitch(const fault_run *r, const mx_fault *f, uint32_t *scales) {
-  const size_t n = r->down * r->across, pitch = f->number >= (double)r->across && f->number < MXI_NO_STEPS ? (size_t)f->number : r->across;
+  const size_t n = r->down * r->across, pitch = f->number >= 1 && f->number < MXI_NO_STEPS ? (size_t)f->number : r->across;
   const int written = f->op == MX_FAULT_LAYOUT_WRITTEN || f->op == MX_FAULT_LAYOUT_WRITTEN_ZERO,
             zero = f->op == MX_FAULT_LAYOUT_WRITTEN_ZERO || f->op == MX_FAULT_LAYOUT_READ_ZERO;
   const uint32_t one = zero ? 0 : (uint32_t)mx_encode(r->plan.scale, 1, &(mx_encoding){0}, 0);
   memcpy(r->room.blocks, scales, n * sizeof *scales);
   for (size_t k = 0; k < n; k++) {
-    const size_t from = written ? k / pitch * r->across + k % pitch : k / r->across * pitch + k % r->across;
-    const int none = written ? k % pitch >= r->across : from >= n;
+    const size_t row = k / pitch < r->down ? k / pitch : r->down - 1, at = k - row * pitch;
+    const size_t from = written ? row * r->across + at : k / r->across * pitch + k % r->across;
+    const int none = written ? at >= r->across : from >= n;
     if (mxi_fault_block_in(r, &f->region, k / r->across, k % r->across)) scales[k] = none ? one : r->room.blocks[from];
   }
 }

@@ -89,15 +89,16 @@ int mxi_fault_block_in(const fault_run *r, const mx_region *region, size_t d, si
 /** Is element (row, col) in the region? */
 int mxi_fault_element_in(const fault_run *r, const mx_region *region, size_t row, size_t col);
 static inline int mxi_region_of_elements(const mx_region *r) {
-  return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS;
+  return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS ||
+         r->of == MX_REGION_MEMORY;
 }
 
 /** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many, or the
  *  first of so many; its own beyond the ends. */
 static inline size_t mxi_fault_other(const mx_fault *f, size_t at, size_t n) {
   const int exchanged = f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_DIVISOR_ROW_XOR ||
-                        f->op == MX_FAULT_DIVISOR_BLOCK_XOR || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_LAYOUT_ROW_XOR ||
-                        f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
+                        f->op == MX_FAULT_DIVISOR_BLOCK_XOR || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_CODE_SIGN_XOR ||
+                        f->op == MX_FAULT_LAYOUT_ROW_XOR || f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
   const int first = f->op == MX_FAULT_AMAX_FIRST_ROW || f->op == MX_FAULT_AMAX_FIRST_BLOCK || f->op == MX_FAULT_STORE_FIRST_ROW ||
                     f->op == MX_FAULT_STORE_FIRST_BLOCK || f->op == MX_FAULT_DIVISOR_FIRST_ROW || f->op == MX_FAULT_DIVISOR_FIRST_BLOCK;
   if (first) return f->number >= 1 ? at - at % (size_t)f->number : at;
@@ -121,6 +122,8 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code);
+/* amax.c: what the rule sees of a block after the faults of its maximum; `changed` if there are any. */
+mx_block_stats mxi_fault_stats(const fault_run *r, size_t d, size_t a, int *changed);
 /* The scale of block k as its rule has it before it is rounded, in binary32. 0: it rounds no number. */
 int mxi_fault_unrounded_scale(mx_block_scale *out, const fault_run *r, size_t k);
 /* Rules by which kernels make a power of two of a block's maximum, scale.rule with scale.round. NULL beyond the last. */

@@ -145,6 +145,8 @@ double mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y) {
     return flushed_rounded(f, y);
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
     return is_below_normal(f, y) ? (double)((float)y * (float)fault->number) : y;
+  case MX_FAULT_ELEMENT_SUBNORMAL_CUT:
+    return is_below_normal(f, y) ? cut_behind(f, y, 0) : y;
   case MX_FAULT_ELEMENT_HIDDEN:
     return without_leading_one(f, y);
   case MX_FAULT_ELEMENT_SHIFT:

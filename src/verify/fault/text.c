@@ -32,6 +32,7 @@ static const char *const stages[MX_STAGE_COUNT] = {
   X(BLOCKS, "blocks", "blocks")                                                                                                                \
   X(ELEMENTS, "elements", "elements of a block")                                                                                               \
   X(ORDER, "order", "blocks in memory order")                                                                                                  \
+  X(MEMORY, "memory", "elements in memory order")                                                                                              \
   X(SCALE, "scale", "blocks of scale code")                                                                                                    \
   X(TAIL, "tail", "in the last, short block of a row")                                                                                         \
   X(ZERO, "zero", "in blocks of zeros")                                                                                                        \
@@ -89,7 +90,8 @@ static mx_status read_region(mx_region *out, const char *text, size_t n, mx_erro
   if (out->of < 0)
     return mx_fail(
         err, MX_ERR_ARG,
-        "fault: region '%s': expected all, rows, columns, blocks, elements, order, scale, tail, zero, subnormal, negative or positive", copy);
+        "fault: region '%s': expected all, rows, columns, blocks, elements, order, memory, scale, tail, zero, subnormal, negative or positive",
+        copy);
   const char *at = copy + name;
   if (!has_numbers(out->of))
     return *at ? mx_fail(err, MX_ERR_ARG, "fault: region '%s': %s has no numbers", copy, regions[out->of].name) : MX_OK;

@@ -235,7 +235,7 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
 }
 
 /* A number that was fitted may give these bytes where a plain fault over a preset that people know gives them too, and other keys where one over the
- * nearest preset does. A preset that gives every byte of an ordinary tensor stays confirmed. Returns 1 if the fault is so much likelier than the keys
+ * nearest preset does, or, if few know that, over one that people know. A preset that gives every byte of an ordinary tensor stays confirmed. Returns 1 if the fault is so much likelier than the keys
  * that it is the answer. */
 static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
   mx_bug rival;
@@ -243,7 +243,9 @@ static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, de
   const char *over = odd_numbers(&out->spec) ? NULL : out->nearest;
   if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return 0;
   const int keys = over && !mx_preset_find(&p, over, NULL) ? difference(&p, &out->spec) : 0;
-  const int found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, over, samples, n, until);
+  int found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, over, samples, n, until);
+  if (!found && over && !mxi_preset_well_known(over))
+    found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, NULL, samples, n, until);
   if (!found) return 0;
   out->grade = found > 1 ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
   out->bug = rival;

@@ -116,6 +116,16 @@ static int has_square_tiles(const mx_spec *spec, const mx_sample *s) {
   return 1;
 }
 
+/* Does an element have the code of an Inf, and are all inputs finite? Then numbers beyond the largest become that. */
+static int overflows(const mx_format *elem, const mx_sample *s) {
+  size_t infinite = 0;
+  for (size_t i = 0; i < s->rows * s->cols; i++) {
+    if (!isfinite(s->x[i / s->cols * s->ld + i % s->cols])) return 0;
+    infinite += isinf(mx_decode(elem, s->codes[i])) != 0;
+  }
+  return infinite > 0;
+}
+
 size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
   const unsigned bits = bits_of_codes(&samples[largest]);
@@ -127,6 +137,11 @@ size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t lar
       if (!mxi_fault_base_fits(&b, row, samples, n) || (!over && mx_elem_format(b.spec.elem)->bits > bits) ||
           !mxi_fault_base_look_at(&b, &samples[largest], e))
         continue;
+      if (b.spec.elem_overflow == MX_OVERFLOW_SATURATE && overflows(mx_elem_format(b.spec.elem), &samples[largest])) {
+        b.spec.elem_overflow = MX_OVERFLOW_IEEE;
+        b.extra += BITS_OF_A_KEY;
+        if (!mxi_view_fits(&b.spec, &samples[largest]) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
+      }
       count = add_base(out, count, &b);
       if (row->status != MX_PRESET_STANDARD || !has_square_tiles(&b.spec, &samples[largest])) continue;
       size_t unused, width;

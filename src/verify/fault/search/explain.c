@@ -479,6 +479,10 @@ void mxi_explain(hunt *h, view *v, const base *b, double cost, uint64_t held, de
     for (size_t k = 0; k < codes->n && scales_right; k++)
       mxi_hunt_offer(h, b->preset, &b->spec, all, with(all, v, &codes->at[k].f), cost + codes->at[k].cost, least_held(held, codes->at[k].held));
     if (!sure(h->best) && room && deeper == DEPTH_ALL) offer_layouts(h, v, b, cost, &found[4], state);
+    /* Elements may be divided by what the fault of a maximum makes of it before it is rounded. */
+    if (deeper && used->n && !codes->n && v->codes_wrong && v->n_first + 1 < MX_FAULTS && !sure(h->best) &&
+        mx_fault_row_at(used->at[0].f.op)->stage == MX_STAGE_AMAX)
+      explain_behind(h, v, b, cost, &used->at[0].f);
     /* Two of one side: the one that mends most first. */
     for (size_t s = 0; s < 5 && deeper && !sure(h->best) && v->n_first + 1 < MX_FAULTS; s++)
       for (size_t i = 0; i < found[s].n_partial && i < (size_t)deeper && !sure(h->best); i++)
@@ -557,6 +561,7 @@ void mxi_explain_early(hunt *h, const base *b, view *plain, int first, int last)
     if ((stage == MX_STAGE_TENSOR_AMAX || stage == MX_STAGE_TENSOR) && b->spec.tensor_norm == MX_TENSOR_NORM_NONE) continue;
     if (stage == MX_STAGE_TENSOR && b->other_tensor && !mxi_fault_stores_tensor(f.op)) continue;
     if (b->spec.had_size && stage == MX_STAGE_ROTATION) continue;
+    if (o[i].fit == FIT_ZERO && !mxi_fit_zero(&f, &bits, plain)) continue;
     if (o[i].fit == FIT_ROWS && !mxi_fits_rows(&f, plain)) continue;
     if (o[i].fit == FIT_TENSOR && !mxi_fit_tensor_scale(&f, &bits, plain)) continue;
     if (o[i].fit == FIT_CODES && (!mxi_fit_codes(&f, &got, plain, 1) || got.guessed)) continue;

@@ -276,7 +276,7 @@ int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v) {
   return plainest(&f->number, in, bits, 0);
 }
 
-/* Are the scales of group g of rows those of a tensor of its own? before: the maximum of the group before it. */
+/* Are the scales of group g of rows those of a tensor of its own, or next to them, as with another rounding? before: the maximum of the group before it. */
 static int is_tensor(const view *v, const mx_fault *f, size_t g, float before) {
   const fault_run *r = &v->r;
   const size_t d = g * (size_t)f->number / r->block_rows;
@@ -288,7 +288,8 @@ static int is_tensor(const view *v, const mx_fault *f, size_t g, float before) {
     const mx_block_stats *st = &r->stats[d * r->across + a];
     uint32_t code = 0;
     if (st->amax_finite == 0 || st->has_nan || st->has_inf) continue;
-    if (mxi_block_scale_code(&code, &plan, st, 0, d * r->across + a) || code != v->seen[d * r->across + a]) return 0;
+    if (mxi_block_scale_code(&code, &plan, st, 0, d * r->across + a)) return 0;
+    if (code + 1 < v->seen[d * r->across + a] || code > v->seen[d * r->across + a] + 1) return 0;
   }
   return 1;
 }

@@ -21,6 +21,9 @@ int mxi_fit_codes(mx_fault *f, fitted *out, view *v, int only_wrong);
 int mxi_fit_place(mx_fault *f, double *bits, const view *v);
 int mxi_fit_code(mx_fault *f, double *bits, const view *v);
 
+/** Finds the columns, or places in memory, of which every code is zero where others are not. */
+int mxi_fit_zero(mx_fault *f, double *bits, const view *v);
+
 /** May the elements have been read from elsewhere, as fault f says? Signs of a few rows tell. */
 int mxi_signs_allow(const mx_fault *f, const view *v);
 /** Finds the row pitch under which the signs are those that were seen. */

@@ -1,4 +1,5 @@
-/* Reads the argument of a fault that takes from another place, or puts one code for all, off the cells that are wrong. */
+/* Reads the argument of a fault that takes from another place, leaves elements out, or puts one code for all, off the cells that are wrong. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,11 +116,100 @@ static int most_common(double *out, const size_t count[256], size_t n) {
 /* A difference of codes as the smallest step in either direction. */
 static double as_step(double n, unsigned bits) { return n >= (double)(1u << (bits - 1)) ? n - (double)(1u << bits) : n; }
 
+/* What the scales say about the elements of a block: some made none that are larger, some made one alone. */
+enum { LANE_UNKNOWN, LANE_OUT, LANE_IN };
+
+/* The largest element of a block that is not left out, but for element `but`; the number of elements: there is none above 0. */
+static size_t largest_lane(const view *v, const uint8_t *lanes, size_t k, size_t but, float *m) {
+  const fault_run *r = &v->r;
+  const size_t area = r->block_rows * r->block_cols, top = k / r->across * r->block_rows, left = k % r->across * r->block_cols;
+  size_t at = area;
+  *m = 0;
+  for (size_t i = 0; i < area; i++) {
+    const size_t row = top + i / r->block_cols, col = left + i % r->block_cols;
+    if (i == but || lanes[i] == LANE_OUT || row >= r->rows || col >= r->cols || fabsf(r->x[row * r->cols + col]) <= *m) continue;
+    *m = fabsf(r->x[row * r->cols + col]);
+    at = i;
+  }
+  return at;
+}
+
+/* The code of the scale of block k with the maximum m. */
+static int64_t code_of(const view *v, size_t k, float m) {
+  mx_block_stats st = v->r.stats[k];
+  uint32_t code;
+  st.amax = st.amax_finite = m;
+  return mxi_block_scale_code(&code, mxi_fault_plan(&v->r, k / v->r.across, k % v->r.across), &st, 0, k) ? -1 : (int64_t)code;
+}
+
+/* Which lanes of a block are in its maximum, as far as the stored scales say it. Returns how many are out; 0 too where a scale is larger than it can be. */
+static size_t read_lanes(uint8_t *lanes, const view *v, size_t area) {
+  enum { MOST_BLOCKS = 4096 };
+  const fault_run *r = &v->r;
+  const size_t blocks = r->down * r->across, step = blocks / MOST_BLOCKS + 1;
+  size_t out = 0;
+  for (size_t k = 0; k < blocks; k++) {
+    const int wrong = v->scales[k] != v->seen[k];
+    float m, second;
+    if ((!wrong && k % step) || r->stats[k].has_nan || r->stats[k].has_inf) continue;
+    if (v->seen[k] > v->scales[k]) return 0;
+    size_t at = largest_lane(v, lanes, k, area, &m);
+    while (at < area && code_of(v, k, m) > (int64_t)v->seen[k]) {
+      lanes[at] = LANE_OUT;
+      if (++out == area) return 0;
+      at = largest_lane(v, lanes, k, area, &m);
+    }
+    if (at < area && largest_lane(v, lanes, k, at, &second) < area && code_of(v, k, second) < (int64_t)v->seen[k]) lanes[at] = LANE_IN;
+  }
+  return out;
+}
+
+/* The plainest region of a block that has all lanes which are in and none of those that are out: an interval, or each so many. */
+static int region_of(mx_region *g, double *bits, const uint8_t *lanes, size_t area) {
+  size_t first_in = area, last_in = 0, n_in = 0, before = 0, behind = area;
+  for (size_t i = 0; i < area; i++)
+    if (lanes[i] == LANE_IN) first_in = n_in ? first_in : i, last_in = i, n_in++;
+  if (!n_in) return 0;
+  int between = 0;
+  for (size_t i = 0; i < area; i++)
+    if (lanes[i] == LANE_OUT) {
+      between |= i > first_in && i < last_in;
+      if (i < first_in) before = i + 1;
+      if (i > last_in && i < behind) behind = i;
+    }
+  *g = (mx_region){.of = MX_REGION_ELEMENTS, .first = before, .last = behind == area ? UINT64_MAX : behind - 1};
+  *bits = log2((double)area) * ((before > 0) + (behind < area));
+  if (!between) return 1;
+  for (size_t period = 2; period <= area && period <= MX_REGION_MOST; period++) {
+    uint8_t in[MX_REGION_MOST] = {0}, out[MX_REGION_MOST] = {0};
+    int both = area % period != 0;
+    for (size_t i = 0; i < area; i++) {
+      in[i % period] |= lanes[i] == LANE_IN;
+      out[i % period] |= lanes[i] == LANE_OUT;
+      both |= in[i % period] & out[i % period];
+    }
+    if (both) continue;
+    *g = (mx_region){.of = MX_REGION_ELEMENTS, .modulus = (uint32_t)period};
+    for (size_t i = 0; i < period; i++) g->set[i] = !out[i];
+    *bits = 2 + (double)period;
+    return 1;
+  }
+  return 0;
+}
+
+/* The elements that a maximum leaves out: those that would have made a larger scale than the stored one. */
+static int fit_lanes(mx_fault *f, double *bits, const view *v) {
+  const size_t area = v->r.block_rows * v->r.block_cols;
+  uint8_t lanes[MX_REGION_MOST] = {0};
+  return area <= MX_REGION_MOST && read_lanes(lanes, v, area) && region_of(&f->region, bits, lanes, area);
+}
+
 int mxi_fit_place(mx_fault *f, double *bits, const view *v) {
   size_t count[256] = {0}, n = 0, wrong = 0;
   const size_t step = step_of(v);
   *bits = BITS_OF_A_PLACE;
   if (!v->scales_wrong || v->r.plan.scale->bits > 8) return 0;
+  if (f->op == MX_FAULT_AMAX_ONLY) return fit_lanes(f, bits, v);
   if (f->op == MX_FAULT_AMAX_ROW || f->op == MX_FAULT_STORE_ROW) return fit_place(f, v, 1);
   if (f->op == MX_FAULT_AMAX_BLOCK || f->op == MX_FAULT_STORE_BLOCK) return fit_place(f, v, 0);
   const int plus = f->op == MX_FAULT_SCALE_PLUS || f->op == MX_FAULT_STORE_PLUS;
@@ -133,11 +223,45 @@ int mxi_fit_place(mx_fault *f, double *bits, const view *v) {
   return 1;
 }
 
+/* The column that a wrong code may come from, for the n-th number that is tried. */
+static size_t column_from(const mx_fault *f, size_t col, size_t n) {
+  if (f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_CODE_SIGN_XOR) return col ^ n;
+  if (f->op == MX_FAULT_CODE_REVERSE) return col - col % (n + 1) + n - col % (n + 1);
+  return col + n - FARTHEST; /* before the first it wraps to one beyond the last */
+}
+
+/* The number of the column that the wrong codes, or their signs, come from. */
+static int fit_column(mx_fault *f, double *bits, const view *v) {
+  const fault_run *r = &v->r;
+  size_t votes[2 * FARTHEST + 1] = {0}, asked[2 * FARTHEST + 1] = {0}, n = 0;
+  const uint32_t of_code = f->op == MX_FAULT_CODE_SIGN_XOR ? mxi_fault_sign_bit(r->plan.elem) : UINT32_MAX;
+  const size_t first = f->op == MX_FAULT_CODE_COLUMN ? 0 : 1, last = f->op == MX_FAULT_CODE_COLUMN ? 2 * FARTHEST : FARTHEST - 1;
+  *bits = BITS_OF_A_PLACE;
+  for (size_t i = 0; i < r->rows * r->cols && n < (size_t)LOOKED_AT * 4; i++) {
+    const size_t col = i % r->cols, row = i - col;
+    if (v->codes[i] == v->s->codes[i]) continue;
+    n++;
+    for (size_t k = first; k <= last; k++) {
+      const size_t from = column_from(f, col, k);
+      if (from >= r->cols || from == col) continue;
+      asked[k]++;
+      votes[k] += !((v->codes[row + from] ^ v->s->codes[i]) & of_code);
+    }
+  }
+  size_t best = 0;
+  for (size_t k = first; k <= last; k++) /* a number of few wrong codes says less */
+    if (asked[k] * 2 >= n && is_enough(votes[k], asked[k]) && votes[k] > votes[best]) best = k;
+  f->number = f->op == MX_FAULT_CODE_COLUMN ? (double)best - FARTHEST : f->op == MX_FAULT_CODE_REVERSE ? (double)best + 1 : (double)best;
+  return votes[best] > 0;
+}
+
 int mxi_fit_code(mx_fault *f, double *bits, const view *v) {
   size_t count[256] = {0}, n = 0;
   const unsigned width = v->r.plan.elem->bits, all = (1u << width) - 1;
   const int plus = f->op == MX_FAULT_CODE_PLUS;
   if (f->op == MX_FAULT_DIVISOR_ORDER) return fit_order(f, bits, v);
+  if (f->op == MX_FAULT_CODE_COLUMN || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_CODE_SIGN_XOR || f->op == MX_FAULT_CODE_REVERSE)
+    return fit_column(f, bits, v);
   *bits = width;
   for (size_t i = 0; i < v->r.rows * v->r.cols && n < (size_t)LOOKED_AT * LOOKED_AT; i++) {
     const uint32_t own = v->codes[i], seen = v->s->codes[i];
@@ -148,4 +272,39 @@ int mxi_fit_code(mx_fault *f, double *bits, const view *v) {
   if (!most_common(&f->number, count, n)) return 0;
   if (plus) f->number = as_step(f->number, width);
   return 1;
+}
+
+/* Is the code of each element whose column, or place in memory, has the number i a zero, of either sign, and is another one due somewhere? */
+static int is_zeroed(const view *v, size_t i, size_t modulus) {
+  const uint32_t magnitude = ~mxi_fault_sign_bit(v->r.plan.elem);
+  size_t due = 0;
+  for (size_t at = i; at < v->rows * v->r.cols; at += modulus) {
+    if (v->s->codes[at] & magnitude) return 0;
+    due += v->codes[at] != v->s->codes[at];
+  }
+  return due > 0;
+}
+
+/* The numbers mod n that are zeros; how many. */
+static size_t zeroed(mx_region *g, const view *v, uint32_t n) {
+  size_t zeros = 0;
+  *g = (mx_region){.of = v->r.cols % n ? MX_REGION_MEMORY : MX_REGION_COLUMNS, .modulus = n};
+  for (uint32_t i = 0; i < n; i++) zeros += g->set[i] = (uint8_t)is_zeroed(v, i, n);
+  return zeros;
+}
+
+int mxi_fit_zero(mx_fault *f, double *bits, const view *v) {
+  const size_t cols = v->r.cols;
+  *bits = 8;
+  for (uint32_t n = 2; n <= MX_REGION_MOST && n <= v->rows * cols / 2; n *= 2) {
+    const size_t zeros = zeroed(&f->region, v, n);
+    if (zeros && zeros < n) return 1;
+  }
+  size_t first = 0, last = cols;
+  while (first < cols && !is_zeroed(v, first, cols)) first++;
+  while (last > first && !is_zeroed(v, last - 1, cols)) last--;
+  f->region = (mx_region){.of = MX_REGION_COLUMNS, .first = first, .last = last == cols ? UINT64_MAX : last - 1};
+  for (size_t col = first; col < last; col++)
+    if (!is_zeroed(v, col, cols)) return 0;
+  return first < last && last - first < cols;
 }

@@ -57,9 +57,13 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_SCALE_POWER, 0);
   add(l, MX_FAULT_TENSOR_SCALE_BF16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_USED_BF16, 0);
+  add(l, MX_FAULT_TENSOR_SCALE_USED_F16, 0);
   EACH(l, MX_FAULT_TENSOR_SCALE_TARGET, 1536, 448, 6); /* largest scales of 256, and the largest element or scale alone */
   add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
-  add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0)->fit = FIT_TENSOR;
+  option *factor = add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0); /* of a number that is rounded, that is the likelier */
+  factor->fit = FIT_TENSOR;
+  factor->rare = 1;
   static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_LAST, MX_FAULT_TENSOR_SCALE_RUNNING,
                                  MX_FAULT_TENSOR_SCALE_BEFORE};
   for (size_t i = 0; i < sizeof grouping / sizeof *grouping; i++)
@@ -81,6 +85,9 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   EACH(l, MX_FAULT_INPUT_COLUMN, 1, -1);
   add(l, MX_FAULT_INPUT_TRANSPOSED, 0);
   add(l, MX_FAULT_INPUT_PITCH, 0)->fit = FIT_PITCH;
+  option *zero = add(l, MX_FAULT_INPUT_ZERO, 0);
+  zero->fit = FIT_ZERO;
+  zero->placed = 1;
   for (double n = 16; n <= 128; n *= 2) {
     add(l, MX_FAULT_ROTATION_HADAMARD, n);
     add(l, MX_FAULT_ROTATION_RAW, n);
@@ -137,6 +144,8 @@ static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
   add(l, MX_FAULT_AMAX_WHOLE_ROW, 0);
   add(l, MX_FAULT_AMAX_STRIDED, 0);
   add(l, MX_FAULT_AMAX_STRAIGHT, 0);
+  for (double n = 16; n <= 128; n *= 2) add(l, MX_FAULT_AMAX_ROTATED, n);
+  add(l, MX_FAULT_AMAX_TURNED, 0);
   uint32_t steps[32];
   for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++)
     add_placed(l, MX_FAULT_AMAX_ONLY, 0, without((uint32_t)area, steps[i]));
@@ -183,6 +192,9 @@ static void maxima(list *l, const mx_spec *spec, size_t area) {
   }
   add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, 0, 0));
   for (uint32_t k = 0; area <= MX_REGION_MOST && k < area; k++) add_placed(l, MX_FAULT_AMAX_ONLY, 0, all_but((uint32_t)area, k));
+  option *some = add(l, MX_FAULT_AMAX_ONLY, 0);
+  some->fit = FIT_PLACE;
+  some->placed = 1;
 }
 
 /* Other rules that make a power of two. */
@@ -237,6 +249,7 @@ static void scales(list *l, const mx_spec *spec) {
   static const int placed[] = {MX_FAULT_STORE_PLUS, MX_FAULT_STORE_VALUE, MX_FAULT_STORE_ROW, MX_FAULT_STORE_BLOCK};
   for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) add(l, placed[i], 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_STORE_FLUSH, 0);
+  add(l, MX_FAULT_STORE_RECIPROCAL, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_TAIL});
   static const double resets[] = {127, 0, 1, 126, 56};
@@ -317,6 +330,7 @@ static void elements(list *l, const mx_spec *spec) {
                               MX_FAULT_ELEMENT_FLUSH,
                               MX_FAULT_ELEMENT_FLUSH_ROUNDED,
                               MX_FAULT_ELEMENT_HIDDEN,
+                              MX_FAULT_ELEMENT_SUBNORMAL_CUT,
                               MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   if (!has_powers(spec)) add(l, MX_FAULT_CLAMP_BF16, 0), add(l, MX_FAULT_CLAMP_F16, 0); /* else a quotient is rounded as its number is */
@@ -339,9 +353,12 @@ static void elements(list *l, const mx_spec *spec) {
     add(l, MX_FAULT_CODE_TWOS, 0);
   EACH(l, MX_FAULT_CODE_SIGN_OF, -1, 1);
   EACH(l, MX_FAULT_CODE_SIGN_ROLLED, -1, 1);
+  add(l, MX_FAULT_CODE_SIGN_XOR, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_CODE_REVERSE, 4, 8, 16, 32);
   EACH(l, MX_FAULT_CODE_COLUMN, -1, 1, -2, 2);
   EACH(l, MX_FAULT_CODE_COLUMN_XOR, 2, 4, 8, 16, 32);
+  static const int columns[] = {MX_FAULT_CODE_COLUMN, MX_FAULT_CODE_COLUMN_XOR, MX_FAULT_CODE_REVERSE};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) add(l, columns[i], 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_CODE_VALUE, 0);
   add(l, MX_FAULT_CODE_VALUE, 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_CODE_PLUS, 0)->fit = FIT_PLACE;
@@ -355,6 +372,10 @@ static void pitches(list *l, size_t across) {
     const size_t pitch = (across + of - 1) / of * of;
     for (size_t i = 0; i < sizeof ops / sizeof *ops && pitch != last; i++) add(l, ops[i], (double)pitch);
     last = pitch;
+  }
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) { /* of a buffer for blocks of twice or half the width */
+    if (across >= 2) add(l, ops[i], (double)(across / 2));
+    add(l, ops[i], (double)across * 2);
   }
 }
 

@@ -4,12 +4,12 @@
 
 #include "mxgold/fault.h"
 
-typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH, FIT_ROWS, FIT_PLACE } fit_by;
+typedef enum fit_by { FIT_NOT, FIT_SCALES, FIT_CODES, FIT_TENSOR, FIT_PITCH, FIT_ROWS, FIT_PLACE, FIT_ZERO } fit_by;
 
 typedef struct option {
   mx_fault fault;
   fit_by
-      fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it; FIT_PLACE: off what is wrong alone */
+      fit; /* how its number is read off the data; FIT_ROWS: it is looked at first whether a few rows allow it; FIT_PLACE: off what is wrong alone; FIT_ZERO: its columns are */
   int placed; /* its region is given: none is looked for */
   int common; /* many kernels have it: it is an idiom */
   int guess;  /* its number was read off the data, which leave others: it is no more than a guess */

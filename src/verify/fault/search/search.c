@@ -115,7 +115,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
   if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 1);
-  if (!sure(out))
+  if (!sure(out) || out->n > 1)
     search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (out->n && !sure(out)) mxi_explain_number(out, &h);
   const int learned = out->most > 0; /* a number that nobody typed, and every byte with it: two faults would say no more */

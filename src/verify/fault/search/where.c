@@ -50,6 +50,8 @@ static uint64_t number_of(const cells *c, int of, cell at) {
     return at.col;
   case MX_REGION_BLOCKS:
     return at.a;
+  case MX_REGION_MEMORY:
+    return at.row * r->cols + at.col;
   case MX_REGION_ORDER:
     return at.d * r->across + at.a;
   case MX_REGION_ELEMENTS:
@@ -68,6 +70,8 @@ static uint64_t extent_of(const cells *c, int of) {
     return r->cols;
   case MX_REGION_BLOCKS:
     return r->across;
+  case MX_REGION_MEMORY:
+    return r->rows * r->cols;
   case MX_REGION_ORDER:
     return r->down * r->across;
   case MX_REGION_ELEMENTS:
@@ -126,6 +130,9 @@ static int interval(mx_region *g, const numbers *n) {
   return 1;
 }
 
+/* Groups of threads are as many as a power of two, but for a few. */
+enum { EVERY = 16 };
+
 /* Counts the runs of 1 in the set; each costs two numbers. */
 static double set_cost(const mx_region *g) {
   double runs = 0;
@@ -136,7 +143,8 @@ static double set_cost(const mx_region *g) {
 
 int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const uint8_t *state, int elements) {
   static const int predicates[] = {MX_REGION_ZERO, MX_REGION_TAIL, MX_REGION_SUBNORMAL, MX_REGION_NEGATIVE, MX_REGION_POSITIVE};
-  static const int counted[] = {MX_REGION_ROWS, MX_REGION_BLOCKS, MX_REGION_ELEMENTS, MX_REGION_COLUMNS, MX_REGION_ORDER, MX_REGION_SCALE};
+  static const int counted[] = {MX_REGION_ROWS,  MX_REGION_BLOCKS, MX_REGION_ELEMENTS, MX_REGION_COLUMNS,
+                                MX_REGION_ORDER, MX_REGION_MEMORY, MX_REGION_SCALE};
   const cells c = {v, state, elements};
   const size_t all = n_cells(&c);
   uint64_t needs = 0, spoiled = 0;
@@ -164,14 +172,14 @@ int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const
   double least = INFINITY;
   for (size_t k = 0; k < sizeof counted / sizeof *counted; k++) {
     numbers n;
-    if (!elements && (counted[k] == MX_REGION_ELEMENTS || counted[k] == MX_REGION_COLUMNS)) continue;
+    if (!elements && mxi_region_of_elements(&(mx_region){.of = counted[k]})) continue;
     if (read_numbers(&n, &c, counted[k])) {
       mx_region g = {.of = counted[k]};
       if (interval(&g, &n)) {
         const double ends = 4 + ((g.first != 0) + (g.last != UINT64_MAX)) * log2((double)n.extent + 1);
         if (ends < least && separates(&c, &g)) best = g, least = ends;
       }
-      for (uint32_t m = 2; counted[k] != MX_REGION_SCALE && m <= MX_REGION_MOST && m <= n.extent; m *= 2) {
+      for (uint32_t m = 2; counted[k] != MX_REGION_SCALE && m <= MX_REGION_MOST && m <= n.extent; m += m < EVERY ? 1 : m) {
         g.of = counted[k];
         /* A set as long as the extent is a list, and lists are only for elements of a block. */
         if (m * 2 > n.extent && counted[k] != MX_REGION_ELEMENTS) break;
