@@ -152,10 +152,18 @@ int mxi_has_number(const blame *b) {
   return 0;
 }
 
+/* A number that was read off, over a preset that few know, is no rival of faults without one. */
+static int is_far_fetched(const blame *b, const mx_fault *faults, size_t n) {
+  blame answer = {.n = n};
+  if (n > MX_FAULTS) return 0;
+  memcpy(answer.fault, faults, n * sizeof *faults);
+  return n && !mxi_has_number(&answer) && mxi_has_number(b) && !mxi_preset_well_known(b->preset);
+}
+
 int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
   for (size_t i = 0; i < h->n_all && h->all[i].cost <= bits + RIVAL_BITS; i++) {
     const blame *b = &h->all[i];
-    if (says_more(b, faults, n) || same_list(b->fault, b->n, faults, n)) continue;
+    if (says_more(b, faults, n) || same_list(b->fault, b->n, faults, n) || is_far_fetched(b, faults, n)) continue;
     if (mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, &b->spec, b->fault, b->n, h->e->until.lack)) continue;
     *out = *b;
     return 1;

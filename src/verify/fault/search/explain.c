@@ -272,6 +272,8 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), v->e->until.lack);
   *out = (findings){.n = 0};
   if (!o) return;
+  uint32_t *const used = v->r.used;
+  if (seen && !v->n_first) v->r.used = v->seen; /* what divides by the scale of another block divides by the one that is stored there */
   const size_t n = mxi_fault_options(o, MX_STAGE_DIVISOR, MX_STAGE_CODE, &v->r.spec, v->rows, v->s->cols);
   for (size_t i = 0; i < n && !effort_over(v->e); i++) {
     double bits = 4;
@@ -287,6 +289,7 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
   option chance = {.fit = FIT_NOT};
   double bits;
   if (seen && !out->n && mxi_find_random(&chance.fault, &bits, v)) try_codes(out, v, seen, &chance, &chance.fault, bits, state);
+  v->r.used = used;
   free(o);
 }
 

@@ -344,7 +344,8 @@ static void elements(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_ELEMENT_CLIP, 0)->fit = FIT_CODES;
   EACH(l, MX_FAULT_ELEMENT_STEPS, 1, 0, 2, 3, 4);
   for (double n = 0; n <= 8; n++) add(l, MX_FAULT_ELEMENT_GUARD, n);
-  EACH(l, MX_FAULT_ELEMENT_SUBNORMAL_TIMES, 2, 0.5);
+  add(l, MX_FAULT_ELEMENT_SUBNORMAL_TIMES, 2);
+  add(l, MX_FAULT_ELEMENT_SUBNORMAL_TIMES, 0.5)->rare = 1; /* of numbers that are cut, where there is one such number, that is the likelier */
   EACH(l, MX_FAULT_ELEMENT_SHIFT, 3, 2, 4, 5);
   EACH(l, MX_FAULT_CODE_PLUS, 1, -1, ldexp(1, mx_elem_format(spec->elem)->bits - 1));
   if (mx_elem_format(spec->elem)->kind == MX_KIND_INT)
