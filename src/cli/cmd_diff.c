@@ -193,8 +193,9 @@ static int count_row_scales(mx_difference *d, const mx_tensor *a, const mx_tenso
   return 1;
 }
 
-/* Says what B does instead of A's spec. It is known already that B does not do what was expected, so what is found is described relative to that. */
-static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec *spec, const float *x, int threads) {
+/* Says what B does instead of A's spec, in words and as identify says it. It is known already that B does not do what was expected, so what is found is
+ * described relative to that. */
+static void explain(char *words, size_t size, char **answer, const mx_tensor *b, const mx_spec *spec, const float *x, int threads) {
   uint32_t *wide = malloc((b->rows * b->cols + 1) * sizeof *wide);
   uint8_t *codes = malloc(b->rows * b->cols + 1);
   *words = 0;
@@ -217,7 +218,7 @@ static void explain(char *words, size_t size, const mx_tensor *b, const mx_spec 
     const char *expected = preset_of_spec(spec);
     if (!mx_identify(&id, &s, 1, &(mx_identify_options){.no_undecided = 1, .n_threads = threads}, NULL) &&
         (!expected || !answer_beside(&id, &all, spec, expected, threads)))
-      if (verdict_sentence(words, size, &id)) *words = 0;
+      if (verdict_sentence(words, size, &id) || !(*answer = verdict_json(&id, &(verdict_more){0}))) *words = 0;
   }
   free(wide);
   free(codes);
@@ -295,7 +296,7 @@ static int run(const cli_context *ctx, void *args) {
   flow f = {.a = &qa, .b = &b};
   mx_difference *d = calloc(1, sizeof *d);
   mx_diff_example *list = calloc(a->max.v + 1, sizeof *list);
-  char verdict[2048] = "";
+  char verdict[4096] = "", *answer = NULL;
   int rc = d && list ? open_b(&b, &qa, a->b) : cli_error("out of memory");
   if (!rc) rc = find_input(&f, a);
   const int direct = !rc && f.x && f.x->dtype == MX_F32 && (uintptr_t)f.x->data % sizeof(float) == 0;
@@ -320,11 +321,11 @@ static int run(const cli_context *ctx, void *args) {
   if (!rc && a->explain && !d->equal) {
     const float *all = x ? x : widen(&f, 0, qa.tensor.rows);
     if (all)
-      explain(verdict, sizeof verdict, &b.tensor, &qa.spec, all, cli_threads(&a->product.threads));
+      explain(verdict, sizeof verdict, &answer, &b.tensor, &qa.spec, all, cli_threads(&a->product.threads));
     else
       rc = cli_error("no memory for the input of %zu x %zu", qa.tensor.rows, qa.tensor.cols);
   }
-  if (!rc) rc = diff_print(d, &qa.spec, b.scales.layout, list, f.x != NULL, a->kernel, verdict, a->json);
+  if (!rc) rc = diff_print(d, &qa.spec, b.scales.layout, list, f.x != NULL, a->kernel, verdict, answer, a->json);
   if (!rc && a->html) {
     report_block blocks[3];
     fill_block(&blocks[0], &f, &d->first);
@@ -348,6 +349,7 @@ static int run(const cli_context *ctx, void *args) {
   free(b.packed);
   free(b.row_scales);
   free(f.room);
+  free(answer);
   free(list);
   free(d);
   return rc ? rc : differs ? CLI_DIFFERS : CLI_FINE;

@@ -128,16 +128,9 @@ static int print_text(const answer *w) {
     verdict_faults(faults, id->also[i].fault, id->also[i].n_faults);
     out_text(o, i ? "or" : "not ruled out", faults);
   }
-  verdict_option chosen[VERDICT_OPTIONS];
-  const size_t n_options = verdict_options(chosen, id);
-  n = 0;
-  *text = 0;
-  for (size_t i = 0; i < n_options; i++) {
-    const char *quote = strpbrk(chosen[i].text, " <") ? "'" : "";
-    if (n < sizeof text) n += (size_t)snprintf(text + n, sizeof text - n, " %s%s%s", quote, chosen[i].text, quote);
-  }
   char command[4200];
-  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s", text, more.turned ? " --transpose" : "");
+  verdict_options_line(text, sizeof text, id);
+  snprintf(command, sizeof command, "mxgold quantize IN -o OUT.safetensors%s%s%s", *text ? " " : "", text, more.turned ? " --transpose" : "");
   out_text(o, "reproduce", reproduces ? command : "none");
   if (id->bug.name) out_text(o, "bug", id->bug.name);
   for (size_t i = 0; i < id->bug.n_faults; i++) {
@@ -252,6 +245,7 @@ static int from_files(answer *w, const struct args *a) {
     in.input = in.codes = in.scales = in.dequantized = NULL;
     in.output = a->confirm;
     in.values = a->in.dequantized != NULL;
+    in.second = 1;
     rc = samples_open(&other, &in);
     if (!rc) rc = confirm_allows(&s, &other, a->confirm);
   }

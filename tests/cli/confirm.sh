@@ -39,7 +39,7 @@ says '^grade  *confirmed$'; says '^fault  *rows%4=3: scale store <- row -1$'
 # What does not is no answer, and says where; so too where it was expected, or allowed.
 for expect in "" "--expect ocp-mxfp4"; do
   # shellcheck disable=SC2086
-  differs "does not hold on fault2.safetensors: 0 of 12288 codes and 95 of 384 scales differ there, the first in row 3, column 0. So it is no answer." \
+  differs "does not hold on fault2.safetensors: 0 of 12288 codes and 95 of 384 scales differ there, the first in row 3, column 0. So it is no answer. It was mxgold quantize with --preset ocp-mxfp4" \
     "$mxgold" identify --output plain.safetensors --confirm fault2.safetensors --quick $expect
   says '^exact  *no$'; says '^grade  *none$'; says '^spec  *none$'; says '^preset  *none$'; says '^reproduce  *none$'
 done
@@ -54,11 +54,14 @@ d = json.load(open("found.json"))
 assert d["schema_version"] == 3 and d["exact"] is False and d["grade"] == "none" and d["expected"] is None and d["spec"] is None and d["bug"] is None
 assert d["reproduce"] == [] and d["codes_differ"] == 0 and d["scales"] == 128
 assert d["confirm"] == {"on": "fault2.safetensors", "holds": False, "codes_differ": 0, "scales_differ": 95, "tensor_scales_differ": 0,
-                        "first": {"suite": "", "row": 3, "column": 0}}, d["confirm"]
+                        "answer": "--preset ocp-mxfp4", "first": {"suite": "", "row": 3, "column": 0}}, d["confirm"]
 P
 # What confirms nothing.
 refuses "mxgold: right.safetensors: its input is that of the first launch, expected a launch on another input" "$mxgold" identify --output right.safetensors --confirm right.safetensors
 refuses "mxgold: plain2.safetensors: its scales are not as many as the answer of the first launch has" "$mxgold" identify --output right.safetensors --confirm plain2.safetensors --quick
+"$mxgold" quantize right.safetensors:input --preset ocp-mxfp4 -o bare.safetensors
+refuses "mxgold: --confirm bare.safetensors: no tensor input or x, expected a file with what the kernel gave on another launch and the input of that launch" \
+  "$mxgold" identify --output right.safetensors --confirm bare.safetensors
 refuses "mxgold: none.safetensors: cannot open: No such file or directory" "$mxgold" identify --output right.safetensors --confirm none.safetensors
 
 # A kernel that can be run: inputs that tell, and fresh ones.

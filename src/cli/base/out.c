@@ -74,6 +74,8 @@ void out_row(out *o) { add(o, ROW, NULL, NULL, NULL, 0); }
 void out_object(out *o, const char *key) { add(o, OBJECT, key, NULL, NULL, 0); }
 void out_end(out *o) { add(o, END, NULL, NULL, NULL, 0); }
 
+void out_json(out *o, const char *key, const char *json) { add(o, PAIR, key, strdup(""), strdup(json), 0); }
+
 void out_text(out *o, const char *key, const char *value) {
   char *text = strdup(value);
   for (char *p = text; p && *p; p++)

@@ -34,6 +34,8 @@ void out_identifiers(out *o, const out_name *names);
 void out_text(out *o, const char *key, const char *value);
 /** Texts under one key: an array in JSON; in text each under "key 1", "key 2". Nothing if there are none. */
 void out_texts(out *o, const char *key, size_t n, const char *text, size_t stride, int json);
+/** A value that is JSON already, for machines alone. */
+void out_json(out *o, const char *key, const char *json);
 void out_u64(out *o, const char *key, uint64_t value);
 /** A code: 0x85 in text, as in reports, with at least so many digits; a number in JSON. */
 void out_hex(out *o, const char *key, uint64_t value, int digits);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/verify/verdict.h"
+
 static int same_input(const mx_sample *a, const mx_sample *b) {
   if (a->rows != b->rows || a->cols != b->cols) return 0;
   for (size_t r = 0; r < a->rows; r++)
@@ -70,9 +72,10 @@ int confirm_answer(mx_identity *id, held *h, samples *other, const reading *how,
   if (rc == CLI_DIFFERS) return cli_error("%s: its scales are not as many as the answer of the first launch has", on);
   if (rc) return rc;
   snprintf(h->suite, sizeof h->suite, "%s", other->names[h->got.sample]);
-  if (!h->holds)
+  if (!h->holds) {
+    verdict_options_line(h->answer, sizeof h->answer, id);
     confirm_withdraw(id);
-  else
+  } else
     id->grade = MX_GRADE_CONFIRMED, id->bug.confirmed = id->bug.n_faults != 0;
   return CLI_FINE;
 }

@@ -9,8 +9,9 @@
 typedef struct held {
   const char *on; /* its file, or what else it is called; NULL: nothing was run, as there was no answer */
   int holds;
-  int ordinary;   /* the answer was found from ordinary numbers alone, since with special ones there is none */
-  char suite[64]; /* of the first byte that differs, "" if the file has one */
+  int ordinary;      /* the answer was found from ordinary numbers alone, since with special ones there is none */
+  char suite[64];    /* of the first byte that differs, "" if the file has one */
+  char answer[2048]; /* which did not hold: the options of `mxgold quantize` that give it */
   unexpected got;
 } held;
 

@@ -71,6 +71,9 @@ enum { TOLD_APART = 12, FEW_NAMED = 3 };
 /* A finding that is no error where no model was asked for: some order gives these sums. */
 static int is_some_order(const mx_finding *f) { return !strncmp(f->what, "every output looked at lies where", 33); }
 
+/* The same of what is done to a sum that is known: not its order, but a factor is another one. */
+static int is_some_factor(const mx_finding *f) { return !strncmp(f->what, "every output that differs is within", 35); }
+
 /* Is it a number that all outputs are multiplied by, or a function of each, whose own rounding is all that differs? Then nothing is said of the order. */
 static int is_after_the_sum(const mx_finding *f) {
   static const char *const begins[] = {"every output is", "the tensor scale of", "alpha ", "the product is", "a SiLU",
@@ -120,6 +123,8 @@ static void sentence(char *to, size_t size, const diff_gemm_args *a, const mx_ju
     snprintf(where, sizeof where, " in %s", part);
   if (is_some_order(f) && !a->product.accum)
     snprintf(to, size, "D follows some legal order of summation, not one that is known%s: %s.", where, f->what);
+  else if (is_some_factor(f) && !a->product.accum)
+    snprintf(to, size, "D has the sums of %s, and a factor behind them that is another one%s: %s.", j->base, where, f->what);
   else if (!*f->model && !f->explained)
     snprintf(to, size, "D is wrong%s: %s.", where, f->what);
   else if (!*f->model)

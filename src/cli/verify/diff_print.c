@@ -131,7 +131,7 @@ static const out_name names[] = {{"signs of zero", "zero_signs"},
                                  {0}};
 
 int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, int kernel,
-               const char *verdict, int json) {
+               const char *verdict, const char *answer, int json) {
   const side_words *w = kernel && !json ? &kernel_words : &plain_words;
   out *o = out_new();
   out_identifiers(o, names);
@@ -151,6 +151,7 @@ int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, 
   if (layout) out_text(o, w->layout, layout);
   out_texts(o, json ? "patterns" : "pattern", (size_t)d->n_patterns, d->patterns[0], sizeof d->patterns[0], json);
   if (*verdict) out_text(o, "verdict", verdict);
+  if (json && answer) out_json(o, "answer", answer);
   if (d->codes) {
     out_table(o, "examples");
     example(o, "first", &d->first, has_input, w);

@@ -5,8 +5,8 @@
 #include "mxgold/verify.h"
 
 /** layout: of B's scales, if it was another; list: d->n_listed elements; kernel: A is what was expected and B the reader's kernel, and are called so;
- *  verdict: a sentence, or "". As out_print(). */
+ *  verdict: a sentence, or ""; answer: of identify in JSON, or NULL. As out_print(). */
 int diff_print(const mx_difference *d, const mx_spec *spec, const char *layout, const mx_diff_example *list, int has_input, int kernel,
-               const char *verdict, int json);
+               const char *verdict, const char *answer, int json);
 
 #endif

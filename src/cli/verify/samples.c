@@ -461,6 +461,10 @@ static int from_file(samples *s, const mx_file *f, const char *suite, const samp
   const mx_array *codes = named(f, suite, "codes"), *scales = named(f, suite, "scales"), *values = named(f, suite, "dequantized");
   if (!input) input = named(f, suite, "input");
   if (!input) input = named(f, suite, "x");
+  if (!input && o->second)
+    return cli_error(
+        "--confirm %s: no tensor input or x, expected a file with what the kernel gave on another launch and the input of that launch",
+        mx_file_path(f));
   if (!input) return cli_error("%s: no tensor input or x, expected one, or --input X", mx_file_path(f));
   if (o->values ? !values : !codes || !scales)
     return cli_error("%s: no %s", mx_file_path(f), o->values ? "tensor dequantized" : "tensors codes and scales");

@@ -10,6 +10,7 @@ typedef struct sample_options {
   cli_f32 tensor_scale; /* nan and inf are numbers here */
   int packed, transpose;
   int values; /* 1: of the output, tensor dequantized, not codes and scales */
+  int second; /* 1: the output is of another launch, whose input lies beside it */
 } sample_options;
 
 /* Rows of packed codes as they are stored, so many bytes each. */

@@ -69,6 +69,17 @@ size_t verdict_options(verdict_option out[VERDICT_OPTIONS], const mx_identity *i
   return n;
 }
 
+void verdict_options_line(char *out, size_t size, const mx_identity *id) {
+  verdict_option chosen[VERDICT_OPTIONS];
+  const size_t n_options = verdict_options(chosen, id);
+  size_t n = 0;
+  *out = 0;
+  for (size_t i = 0; i < n_options && n < size; i++) {
+    const char *quote = strpbrk(chosen[i].text, " <") ? "'" : "";
+    n += (size_t)snprintf(out + n, size - n, "%s%s%s%s", i ? " " : "", quote, chosen[i].text, quote);
+  }
+}
+
 const char *verdict_grade(const mx_identity *id) {
   return id->grade == MX_GRADE_CONFIRMED ? "confirmed" : id->grade == MX_GRADE_FITS ? "fits" : "none";
 }
@@ -298,8 +309,9 @@ mx_status verdict_with(char *out, size_t size, const mx_identity *id, const verd
     place(where, sizeof where, h);
     snprintf(out, size,
              "What gives every byte of the first launch does not hold on %s: %" PRIu64 " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64
-             " scales differ there%s%s. So it is no answer.",
-             h->on, u->codes, u->n_codes, u->scales, u->n_scales, u->tensor_scales ? ", and the tensor scale" : "", where);
+             " scales differ there%s%s. So it is no answer.%s%s",
+             h->on, u->codes, u->n_codes, u->scales, u->n_scales, u->tensor_scales ? ", and the tensor scale" : "", where,
+             *h->answer ? " It was mxgold quantize with " : "", h->answer);
     return MX_OK;
   }
   const mx_status status = verdict_sentence(out, size, id);
@@ -435,6 +447,7 @@ static json_t *confirm_json(const held *h) {
   const unexpected *u = &h->got;
   json_t *out = json_pack("{s:s,s:b,s:I,s:I,s:I}", "on", h->on, "holds", h->holds, "codes_differ", (json_int_t)u->codes, "scales_differ",
                           (json_int_t)u->scales, "tensor_scales_differ", (json_int_t)u->tensor_scales);
+  if (!h->holds && *h->answer && json_object_set_new(out, "answer", json_string(h->answer))) return whole(out, 1);
   if (!u->codes && !u->scales) return out;
   json_t *first = json_pack("{s:s,s:I,s:I}", "suite", h->suite, "row", (json_int_t)u->row, "column", (json_int_t)u->col);
   return whole(out, json_object_set_new(out, "first", first));

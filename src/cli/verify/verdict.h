@@ -12,6 +12,8 @@ typedef struct verdict_option {
 
 /** Options of `mxgold quantize` that give the spec: --preset P --set K=V ... Returns how many. */
 size_t verdict_options(verdict_option out[VERDICT_OPTIONS], const mx_identity *id);
+/** The same in one line, each that a shell would split in quotes. */
+void verdict_options_line(char *out, size_t size, const mx_identity *id);
 /** "FAULT; FAULT". */
 enum { VERDICT_FAULTS = MX_FAULTS * (MX_FAULT_TEXT + 2) };
 void verdict_faults(char out[VERDICT_FAULTS], const mx_fault *faults, size_t n);

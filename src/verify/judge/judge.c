@@ -65,6 +65,10 @@ static void mark(judge_job *j, const float *lo, const float *hi) {
   }
 }
 
+/* What is multiplied onto a sum of binary32 in another way moves it by so little, however much of the sum cancels; another order of summation moves some of
+ * many outputs by more. */
+enum { ULPS_OF_FACTORS = 2 };
+
 static double ulp_at(const judge_job *j, double x) {
   const int bits = j->type == MX_F32 ? 24 : j->type == MX_F16 ? 11 : 8, emin = j->type == MX_F16 ? -14 : -126;
   const int e = x == 0 || !isfinite(x) ? emin : ilogb(x) < emin ? emin : ilogb(x);
@@ -145,6 +149,8 @@ static void beside_right_ones(judge_job *j) {
   if (!j->out->n_findings) mxi_judge_chains(j);
 }
 
+static int is_factor(const float *x) { return x && *x != 1; }
+
 static void explain(judge_job *j) {
   draw(j);
   if (!j->n_sample) return;
@@ -164,9 +170,16 @@ static void explain(judge_job *j) {
   if (j->raw && !j->out->n_findings && j->n_sample >= JUDGE_FEWEST_SHARED) mxi_judge_orders(j);
   if (!j->how.bound && !j->out->n_findings) mxi_judge_under_ties(j, mxi_judge_moved);
   if (!j->how.bound && !j->out->n_findings) mxi_judge_scattered(j);
-  if (!j->out->n_findings && j->out->inside == j->n_sample && j->n_sample >= JUDGE_FEWEST_SHARED)
+  if (j->out->n_findings || j->out->inside != j->n_sample || j->n_sample < JUDGE_FEWEST_SHARED) return;
+  const int has_factor = is_factor(j->right.a.multiplier) || is_factor(j->right.b.multiplier) || is_factor(j->right.options.alpha);
+  if (has_factor && j->type == MX_F32 && j->out->worst.ulps <= ULPS_OF_FACTORS)
+    mxi_judge_say(
+        j, "", 0,
+        "every output that differs is within %d units in the last place: the factors after the sum are multiplied or rounded otherwise",
+        ULPS_OF_FACTORS);
+  else
     mxi_judge_say(j, "", 0, "every output looked at lies where binary32 sums of some order may lie: the order of summation%s is another one",
-                  j->right.a.multiplier || j->right.b.multiplier || j->right.options.alpha ? ", or of the factors after it," : "");
+                  has_factor ? ", or of the factors after it," : "");
 }
 
 static mx_status widen_bound(judge_job *j, float *lo, float *hi, mx_error *err) {
