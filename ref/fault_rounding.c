@@ -84,6 +84,10 @@ uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t
   if (scale->kind != MX_KIND_EXP || scale->man_bits || spec.tensor_norm != MX_TENSOR_NORM_NONE || plan.chained ||
       spec.scale_form != MX_SCALE_FORM_DECODE || ref_has_special(r, d, a))
     return otherwise;
+  if (!strcmp(f->rule, "half up")) { /* the upper bit behind the leading one is added to the exponent */
+    if (num_is_zero(amax)) return otherwise;
+    return of_exponent(r, amax.exp + (int)(amax.sig >> 62 & 1) - ref_format_largest(plan.elem).exp);
+  }
   for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
     if (!strcmp(rules[k].name, f->rule)) spec.scale_rule = (uint8_t)rules[k].rule, spec.scale_round = (uint8_t)rules[k].round;
   spec.scale_margin = 0;

@@ -259,7 +259,7 @@ static const char *const stages[] = {
     [REF_CLAMP] = "clamp",     [REF_ELEMENT] = "element rounding", [REF_CODE] = "code",          [REF_LAYOUT] = "layout"};
 static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale", "order", "memory"};
 static const char *const plain[] = {"all", "tail", "zero", "subnormal", "negative", "positive"};
-static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
+static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down", "half up"};
 static const char *const layouts[] = {
 #define MX_LAYOUT(id, name, ...) [MX_LAYOUT_##id] = name,
 #include "../formats/layouts.def"

@@ -302,6 +302,7 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- unrounded"}, {127, 126}, {0xA7, 0xC7}}, /* by 1 and 0.5 */
     {"ocp-mxfp4", {"all: divisor <- unrounded reciprocal"}, {127, 126}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: scale rounding <- value 56", "all: divisor <- before rounding"}, {0x38, 0x38}, {0xA7, 0xC7}}, /* by 448 T, 224 T */
+    {"ocp-mxfp4", {"all: scale rounding <- rule half up"}, {128, 127}, {0x95, 0xA5}},                                    /* from 6 and 3 on */
     {"ocp-mxfp4", {"all: divisor <- before rounding"}, {127, 126}, {0x96, 0xB6}},                        /* by 1.5: 4, -2/3; by 0.75: 4, -4/3 */
     {"ocp-mxfp4", {"all: block amax <- plus 6", "all: divisor <- unrounded"}, {128, 128}, {0x95, 0x94}}, /* by 2: 3, -0.5; by 1.5: 2, -2/3 */
     {"ocp-mxfp4", {"all: scale store <- reciprocal"}, {127, 128}, {0xA7, 0xC7}},

@@ -4,18 +4,20 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "verify/bugs/bugs.h"
 
-/* How many digits v needs, 9 at most. */
-static int digits_of(double v) {
+/* How many digits v needs, 9 at most, to be known to such a share of it. */
+static int digits_within(double v, double share) {
   for (int digits = 1; digits < 9; digits++) {
     char text[40];
     snprintf(text, sizeof text, "%.*g", digits, v);
-    if (strtof(text, NULL) == (float)v) return digits;
+    if (fabs((double)strtof(text, NULL) - (double)(float)v) <= fabs(v) * share) return digits;
   }
   return 9;
 }
+static int digits_of(double v) { return digits_within(v, 0); }
 
 /* By what share a number may be off and still give the same bytes. */
 static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_as)(inquiry *, const mx_spec *)) {
@@ -36,10 +38,21 @@ static double slack(inquiry *q, float *number, const mx_spec *t, int (*as_good_a
 /* One in so many intervals as narrow as this holds a number of as few digits by chance. */
 static const double PLAIN_BY_CHANCE = 0.1;
 
+/* Is it 1 over the format's largest number, typed with so few digits that it is another number? */
+static const double WIDTH_OF_TYPED = 0x1p-6;
+static int is_typed(double v, double most) {
+  char number[40], right[40];
+  const int digits = digits_within(1 / v, 0x1p-22);
+  snprintf(number, sizeof number, "%.*g", digits, 1 / v);
+  snprintf(right, sizeof right, "%.*g", digits, 1 / most);
+  return digits < 9 && !strcmp(number, right);
+}
+
 static int is_certain(double v, double wide, double most) {
+  if (is_typed(v, most) && wide < WIDTH_OF_TYPED) return 1;
   const double forms[] = {v, most / v, v / most, 1 / v};
-  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-    if (wide * pow(10, digits_of((double)(float)forms[i])) < PLAIN_BY_CHANCE) return 1;
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) /* a quotient was rounded twice */
+    if (wide * pow(10, digits_within((double)(float)forms[i], i ? 0x1p-22 : 0)) < PLAIN_BY_CHANCE) return 1;
   return 0;
 }
 
@@ -87,7 +100,7 @@ static int is_a_target(const observation *o, const mx_spec *s) {
   int most = TARGET_DIGITS;
   for (size_t i = 0; i < o->n_samples; i++)
     if (mxi_is_short(o->facts[i].whole.amax_finite)) most = DIGITS_OF_SHORT;
-  return mxi_target_is_of_formats(s) || (digits_of((double)s->tensor_target) <= most && !is_of_a_part(o, s, whole));
+  return digits_of((double)s->tensor_target) <= most && !is_of_a_part(o, s, whole);
 }
 
 /* Codes of scales count in steps of the tensor scale, which differs for other data. So a limit on them is believed only if a preset has it, or if
@@ -125,7 +138,7 @@ int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) 
   if (has_limit_of_data(&t)) return 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
-    if (is_of_a_preset(i, *numbers[i])) continue;
+    if (is_of_a_preset(i, *numbers[i]) || (numbers[i] == &t.tensor_target && mxi_target_is_of_formats(&t))) continue;
     if (++own > MOST_OWN) return 0;
     if (numbers[i] == &t.tensor_target && !is_a_target(&q->o, &t)) return 0;
     const double wide = slack(q, numbers[i], &t, as_good_as);

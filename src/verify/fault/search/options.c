@@ -211,6 +211,8 @@ static void scales(list *l, const mx_spec *spec) {
   if (format->kind == MX_KIND_EXP) {
     add(l, MX_FAULT_SCALE_LOG2_AMAX, 0);
     add(l, MX_FAULT_SCALE_LOG2_BF16, 0);
+    for (int k = 0; mxi_fault_rule(k); k++) /* the others are keys */
+      if (mxi_fault_rule(k)->rule < 0) add_format(l, MX_FAULT_SCALE_RULE, k);
     add(l, MX_FAULT_SCALE_LOG2_F16, 0);
     add(l, MX_FAULT_SCALE_OR, 0);
   } else {

@@ -166,18 +166,25 @@ static double stated_target(const observation *o, int as_scale) {
  * rule of rounding finds an interval of its own; with a higher one blocks under another rule (limits, special values) hide the number. */
 static const double AGREEING_SCALES = 0.6, AGREEING_ELEMENTS = 0.7;
 
+/* A number out of an interval. Where none of few binary digits lies there, it may have been typed as its reciprocal, 0.167 for 1/6. */
+static void add_number_in(key_values *v, interval in) {
+  const double direct = number_in(in), typed = in.least > 0 ? mxi_simplest_between(1 / in.most, 1 / in.least) : 0;
+  if (direct * 256 != floor(direct * 256) && typed > 0) add_number(v, "", 1 / typed);
+  add_number(v, "", direct);
+}
+
 /* scale.max: what the ordinary blocks allow under each rounding, and with each tensor scale. */
 static void scale_maxima(key_values *v, const observation *o) {
   const double fixed = mx_format_max(mx_elem_format(o->formats.elem)), m = mx_format_max(mx_scale_format(o->formats.scale));
   for (int way = 0; way < TOWARD_COUNT; way++) {
     interval in;
-    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > AGREEING_SCALES && number_in(in) < MOST_SCALE_MAX) add_number(v, "", number_in(in));
+    if (mxi_scale_max_interval(&in, o, (toward)way, 0) > AGREEING_SCALES && number_in(in) < MOST_SCALE_MAX) add_number_in(v, in);
     if (mxi_scale_max_interval(&in, o, (toward)way, 1) <= AGREEING_SCALES) continue;
     if (number_in(in) < MOST_SCALE_MAX && number_in(in) > LEAST_NORMED_MAX) add_number(v, "", number_in(in)); /* tensor.norm=unit */
     for (int as_scale = 0; as_scale < 2; as_scale++) {
       const double k = stated_target(o, as_scale);
       const interval f = {in.least * k, in.most * k};
-      if (k >= LEAST_TARGET && number_in(f) < MOST_SCALE_MAX && number_in(f) > LEAST_SCALE_MAX) add_number(v, "", number_in(f));
+      if (k >= LEAST_TARGET && number_in(f) < MOST_SCALE_MAX && number_in(f) > LEAST_SCALE_MAX) add_number_in(v, f);
       /* With the default target the ordinary blocks say nothing of scale.max, but the tensor scale does. */
       const interval t = {k / m * (1 - OF_DIGITS), k / m * (1 + OF_DIGITS)};
       if (k >= LEAST_TARGET && number_in(t) != fixed && number_in(t) > LEAST_SCALE_MAX && number_in(t) < MOST_SCALE_MAX)
