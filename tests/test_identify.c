@@ -97,6 +97,12 @@ START_TEST(mixtures) {
     snprintf(what, sizeof what, "mixture %zu", first + i);
     bad += !found(&spec, what);
   }
+  static const size_t seldom[] = {518}; /* scales of which many are the largest, which a format of fewer codes has for no number */
+  for (size_t i = 0; i < sizeof seldom / sizeof *seldom && n < seldom[i] && !first; i++) {
+    mx_spec spec;
+    wide_mixture(&spec, seldom[i]);
+    bad += !found(&spec, "mixture 518");
+  }
   report(n - bad, n, "mixtures");
   ck_assert_uint_eq(bad, 0);
 }

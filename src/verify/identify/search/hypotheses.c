@@ -203,9 +203,10 @@ static size_t gather(point out[MAX_POINTS], const mx_sample *samples, size_t n, 
  * wrong format. If more are left out, data of small numbers have too few points; if fewer are, right formats seem to scatter. */
 static const double SMALL_SHARE = 16, SMALL_TIMES = 4;
 
-/* log2 of x / (code * scale), if this point is used; 0 if not. */
-static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const mx_format *s, const point *p) {
+/* log2 of x / (code * scale), if this point is used; 0 if not. clipped: scales at the largest number are used, too, which may have been larger. */
+static int log_ratio(double *out, const hypothesis *h, const mx_format *e, const mx_format *s, const point *p, int clipped) {
   const double v = mx_decode(e, p->code), sc = fabs(mx_decode(s, p->scale)), top = mx_format_max(e);
+  if (!clipped && sc == mx_format_max(s)) return 0;
   if (!isfinite(v) || v == 0 || !isfinite(sc) || sc == 0 || fabs(v) >= top) return 0;
   if (fabs(v) < top / SMALL_SHARE && fabs(v) < SMALL_TIMES * mx_format_min(e)) return 0;
   *out = log2(fabs((double)p->x) / fabs(v)) + (h->formats.scale_form == MX_SCALE_FORM_ENCODE ? log2(sc) : -log2(sc));
@@ -237,8 +238,8 @@ static const double MOST_OCTAVES = 4, WRONG_SIGN = 4;
 enum { TELLING_ONE_IN = 4 };
 static const double UNEXPLAINED = 2;
 
-/* Each sample has its own tensor scale, so the spread is measured about each sample's median. */
-static void measure(hypothesis *h, const point *p, size_t n) {
+/* Each sample has its own tensor scale, so the spread is measured about each sample's median. Returns 0 if there are too few points. */
+static int measure_points(hypothesis *h, const point *p, size_t n, int clipped) {
   const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
   double logs[MAX_POINTS], sum = 0, unused;
   size_t used = 0, crossed = 0, largest = 0, agreeing = 0;
@@ -247,7 +248,7 @@ static void measure(hypothesis *h, const point *p, size_t n) {
   for (size_t i = 0, end; i < n; i = end) {
     size_t m = 0;
     for (end = i; end < n && p[end].sample == p[i].sample; end++) {
-      if (!log_ratio(&logs[m], h, e, s, &p[end])) continue;
+      if (!log_ratio(&logs[m], h, e, s, &p[end], clipped)) continue;
       crossed += (mx_decode(e, p[end].code) < 0) != (p[end].x < 0);
       m++;
     }
@@ -256,11 +257,16 @@ static void measure(hypothesis *h, const point *p, size_t n) {
     if (m > largest) largest = m, h->offset = logs[m / 2];
     for (size_t k = 0; k < m; k++) sum += fmin(fabs(logs[k] - logs[m / 2]), MOST_OCTAVES);
     used += m;
-    for (size_t k = i; k < end; k++) agreeing += !log_ratio(&unused, h, e, s, &p[k]) && agrees(h, e, s, &p[k], logs[m / 2]);
+    for (size_t k = i; k < end; k++) agreeing += !log_ratio(&unused, h, e, s, &p[k], clipped) && agrees(h, e, s, &p[k], logs[m / 2]);
   }
-  if (used < FEWEST_POINTS) return;
+  if (used < FEWEST_POINTS) return 0;
   h->spread = (sum + WRONG_SIGN * (double)crossed) / (double)used +
               (used * TELLING_ONE_IN < n ? UNEXPLAINED * (double)(n - used - agreeing) / (double)n : 0);
+  return 1;
+}
+
+static void measure(hypothesis *h, const point *p, size_t n) {
+  if (!measure_points(h, p, n, 0)) measure_points(h, p, n, 1);
 }
 
 static int better(const void *a, const void *b) {
