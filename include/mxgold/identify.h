@@ -41,6 +41,8 @@ typedef enum mx_grade {
 /** Names of bugs of which the rule is right, and what it reads is not. */
 #define MX_BUG_TRANSPOSED "transposed"
 #define MX_BUG_ROW_TENSORS "a tensor scale for each row"
+/** Name of what has no rule: a few blocks are wrong here and there. Codes and scales are left, then. */
+#define MX_BUG_RACE "race, no rule"
 /** Names that mx_bug.name can be, in no order; some stand there several times. NULL past the last. */
 const char *mx_bug_name_at(size_t i);
 

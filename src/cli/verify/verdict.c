@@ -92,9 +92,11 @@ static int is_far(const mx_identity *id) {
   return !id->exact && !id->stochastic && wrong * NEAR_ONE_IN > id->n_codes + id->n_values + id->n_scales;
 }
 
+static int is_race(const mx_identity *id) { return id->bug.name && !strcmp(id->bug.name, MX_BUG_RACE); }
+
 int verdict_reproduces(const mx_identity *id) {
   if (id->exact || id->bug.n_faults) return 1;
-  return !id->bug.name && !is_far(id);
+  return (!id->bug.name || is_race(id)) && !is_far(id);
 }
 
 /* Meaning of a value of a key, "" without one. */
@@ -197,7 +199,7 @@ static const char *other_nibbles(const mx_identity *id) {
 }
 
 static void sentence(char *out, size_t size, const mx_identity *id) {
-  if (id->bug.name && !id->exact) {
+  if (id->bug.name && !id->exact && !is_race(id)) {
     const size_t n = bug_words(out, size, &id->bug);
     if (n) *out = 'Y';
     if (n < size && id->bug.codes + id->bug.scales + id->bug.tensor_scales == 0 && id->grade != MX_GRADE_FITS)
@@ -223,14 +225,18 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     return;
   }
   if (is_far(id) && !id->tensor_scales_differ) { /* what comes nearest says nothing */
-    const char *block_of_rows = id->spec.block_rows > 1 ? "tiles" : "rows";
-    snprintf(out, size,
-             "Nothing is known that gives these bytes: no preset, no spec and no fault of the grammar; under the nearest spec %" PRIu64
-             " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64
-             " scales differ, so it is not named. What fits by itself: %s elements in blocks along %s; %s.",
-             wrong, id->n_codes + id->n_values, id->scales_differ, id->n_scales, mx_elem_format(id->spec.elem)->name, block_of_rows,
-             id->scales_differ * NEAR_ONE_IN <= id->n_scales ? "the scales do, the elements under them do not"
-                                                             : "neither scales nor elements do");
+    const char *block_of_rows = id->spec.block_rows > 1 ? "tiles" : "rows", *elem = mx_elem_format(id->spec.elem)->name;
+    const size_t n = (size_t)snprintf(
+        out, size,
+        "Nothing is known that gives these bytes: no preset, no spec and no fault of the grammar; under the nearest spec %" PRIu64
+        " of %" PRIu64 " codes and %" PRIu64 " of %" PRIu64 " scales differ, so it is not named.",
+        wrong, id->n_codes + id->n_values, id->scales_differ, id->n_scales);
+    if (n < size && id->scales_differ * NEAR_ONE_IN <= id->n_scales)
+      snprintf(out + n, size - n, " What fits by itself: the scales of %s elements in blocks along %s; the elements under them do not.", elem,
+               block_of_rows);
+    else if (n < size)
+      snprintf(out + n, size - n, " Neither the scales nor the elements fit by themselves; %s elements in blocks along %s come nearest.", elem,
+               block_of_rows);
     return;
   }
   const int zeros_alone = !id->exact && id->zero_signs_differ && id->zero_signs_differ == wrong;
@@ -289,6 +295,7 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
     n += (size_t)snprintf(out + n, size - n,
                           " %" PRIu64 " codes and %" PRIu64 " scales stay unexplained; the smallest block of them is at row %zu, column %zu.",
                           wrong, id->scales_differ, id->bad_row, id->bad_col);
+  if (is_race(id) && n < size) snprintf(out + n, size - n, " Race, no rule: your kernel %s.", id->bug.text);
 }
 
 int verdict_is_withdrawn(const verdict_more *more) { return more->held && more->held->on && !more->held->holds; }

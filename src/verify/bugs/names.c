@@ -14,7 +14,7 @@ static const char *fault_name(size_t i) { return i + 1 < MX_FAULT_COUNT ? mx_fau
 static const char *own_name(size_t i) { return i < BUG_COUNT ? mxi_bug_names[i] : NULL; }
 /* Of rules that are right and read something else. */
 static const char *reading_name(size_t i) {
-  static const char *const names[] = {MX_BUG_TRANSPOSED, MX_BUG_ROW_TENSORS};
+  static const char *const names[] = {MX_BUG_TRANSPOSED, MX_BUG_ROW_TENSORS, MX_BUG_RACE};
   return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 

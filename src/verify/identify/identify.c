@@ -14,6 +14,7 @@
 #include "verify/trial/keys.h"
 #include "verify/identify/near.h"
 #include "verify/identify/open.h"
+#include "verify/identify/wrong.h"
 #include "verify/trial/bases.h"
 #include "verify/identify/numbers.h"
 #include "verify/identify/search/values.h"
@@ -196,20 +197,8 @@ static void count(mx_identity *out, inquiry *q) {
     out->tensor_scale_of_spec = of_spec;
   }
   mxi_full_score(&q->o, &best->spec, q->wrong, q->s.threads);
-  size_t least = SIZE_MAX; /* the wrong block of fewest elements that are not zero */
-  for (size_t i = 0; i < q->o.n_blocks; i++) {
-    const block_at *b = &q->o.blocks[i];
-    size_t ld, rows, cols, n = 0;
-    const float *x = mxi_observation_x(&q->o, b->sample, &ld) + b->row * ld + b->col;
-    if (!q->wrong[i]) continue;
-    mxi_observation_extent(&q->o, b, &rows, &cols);
-    for (size_t k = 0; k < rows * cols; k++) n += x[k / cols * ld + k % cols] != 0;
-    if (n >= least) continue;
-    least = n;
-    out->bad_sample = b->sample;
-    out->bad_row = b->row;
-    out->bad_col = b->col;
-  }
+  if (!out->bug.name && samples[0].codes) mxi_note_scattered(&out->bug, q, q->wrong);
+  mxi_smallest_wrong(out, q, q->wrong);
 }
 
 /* A spec with numbers that were read off the data and that no preset has: a bug over a preset is the better explanation. */
