@@ -340,18 +340,20 @@ START_TEST(found_and_predicts) {
 }
 END_TEST
 
-/* Identifies a kernel that is the preset with a fault, from its output for x, [ROWS][cols]. */
-static void identify_kernel(mx_identity *id, const float *x, size_t cols, const char *preset, const char *fault, int no_undecided) {
-  static uint8_t codes[ROWS * COLS];
+/* Identifies a kernel that is the preset with a fault, from its output for x, [rows][cols]. */
+static void identify_kernel_of(mx_identity *id, const float *x, size_t rows, size_t cols, const char *preset, const char *fault,
+                               int no_undecided) {
+  uint8_t *codes = malloc(rows * cols);
+  ck_assert_ptr_nonnull(codes);
   mx_spec spec;
   mx_fault f;
   mx_tensor t;
   ck_assert_int_eq(mx_preset_find(&spec, preset, NULL), MX_OK);
   ck_assert_int_eq(mx_fault_parse(&f, fault, NULL), MX_OK);
-  ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, cols, &spec), MX_OK);
-  ck_assert_int_eq(mx_quantize_faulty(&t, x, ROWS, cols, cols, &spec, &f, 1, NULL), MX_OK);
-  for (size_t k = 0; k < ROWS * cols; k++) codes[k] = (uint8_t)mx_code_at(&t, &spec, k / cols, k % cols);
-  const mx_sample s = {.rows = ROWS,
+  ck_assert_int_eq(mx_tensor_alloc(&t, rows, cols, &spec), MX_OK);
+  ck_assert_int_eq(mx_quantize_faulty(&t, x, rows, cols, cols, &spec, &f, 1, NULL), MX_OK);
+  for (size_t k = 0; k < rows * cols; k++) codes[k] = (uint8_t)mx_code_at(&t, &spec, k / cols, k % cols);
+  const mx_sample s = {.rows = rows,
                        .cols = cols,
                        .ld = cols,
                        .x = x,
@@ -364,6 +366,11 @@ static void identify_kernel(mx_identity *id, const float *x, size_t cols, const 
                        .tensor_scale = t.tensor_scale};
   ck_assert_int_eq(mx_identify(id, &s, 1, &(mx_identify_options){.seconds = 20, .no_undecided = no_undecided}, NULL), MX_OK);
   mx_tensor_free(&t);
+  free(codes);
+}
+
+static void identify_kernel(mx_identity *id, const float *x, size_t cols, const char *preset, const char *fault, int no_undecided) {
+  identify_kernel_of(id, x, ROWS, cols, preset, fault, no_undecided);
 }
 
 /* In small numbers with a short last block filled with ones, a maximum of at least 1 there and the largest scale give the same bytes. In signed bytes
@@ -457,6 +464,23 @@ START_TEST(learned_numbers) {
   identify_kernel(&id, x, COLS, "te-nvfp4", "all: block amax <- mean times 1.8125", 1);
   ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
   ck_assert(id.bug.fault[0].number == 1.8125 && id.bug.most == 0);
+}
+END_TEST
+
+/* Of a tensor that is too large to be run again and again a part is searched, with the tensor scale of the whole: the largest number is in its last row,
+ * and the maximum of what is rotated is another one. */
+START_TEST(a_part_has_the_maximum_of_all) {
+  enum { MANY_ROWS = 260, MANY_COLS = 512 };
+  float *x = malloc(MANY_ROWS * MANY_COLS * sizeof *x);
+  mx_identity id;
+  ck_assert_ptr_nonnull(x);
+  for (size_t i = 0; i < MANY_ROWS * MANY_COLS; i++)
+    x[i] = ((float)(mx_random(3, MX_STREAM_DATA, i) >> 8) * 0x1p-23f - 1) * (float)(1 + i / MANY_COLS);
+  identify_kernel_of(&id, x, MANY_ROWS, MANY_COLS, "nvfp4-plain", "all: rotation <- sequency 16", 1);
+  ck_assert_int_eq(id.grade, MX_GRADE_CONFIRMED);
+  ck_assert_uint_eq(id.bug.n_faults, 1);
+  ck_assert_int_eq(id.bug.fault[0].op, MX_FAULT_ROTATION_SEQUENCY);
+  free(x);
 }
 END_TEST
 
@@ -578,6 +602,7 @@ int main(void) {
   tcase_add_test(c, learned_numbers);
   tcase_add_test(c, wrong_blocks_without_a_rule);
   tcase_add_test(c, a_part_that_the_maximum_tells);
+  tcase_add_test(c, a_part_has_the_maximum_of_all);
   tcase_add_test(c, what_the_data_hide_is_listed);
   tcase_add_test(c, targets_of_short_numbers_are_not_believed);
   tcase_add_test(c, constant_output_decides_nothing);

@@ -85,7 +85,7 @@ mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f
   float own = 1; /* of a maximum's register before the first rows */
   if (f->op == MX_FAULT_TENSOR_SCALE_BEFORE && g < 2) before = 0;
   if (f->op != MX_FAULT_TENSOR_SCALE_BEFORE || g) {
-    const size_t end = (first + 1) * n < r->rows ? (first + 1) * n : r->rows;
+    const size_t end = (first + 1) * n < r->all_rows ? (first + 1) * n : r->all_rows;
     const mx_status status = mxi_fault_rows_amax(&own, r, first * n, end);
     if (status) return status;
   }
@@ -104,7 +104,7 @@ mx_status mxi_fault_set_groups(fault_run *r) {
   if (!f || f->number < 1 || !r->plan.has_tensor_scale || r->spec.tensor_given) return MX_OK;
   r->group = (size_t)f->number;
   r->of_groups = &f->region;
-  const size_t n = r->rows / r->group + (r->rows % r->group != 0);
+  const size_t n = r->all_rows / r->group + (r->all_rows % r->group != 0);
   mx_plan *groups = malloc((n + 1) * sizeof *groups);
   mx_status status = groups ? MX_OK : MX_ERR_NOMEM;
   float amax = 0;

@@ -76,7 +76,7 @@ static mx_status check_defined(const mx_spec *spec, mx_error *err) {
 
 mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
                           size_t n, mx_error *err) {
-  *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols};
+  *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols, .all_rows = rows};
   const mx_status defined = check_defined(spec, err);
   if (defined) return defined;
   for (size_t i = 0; i < n; i++) {

@@ -13,7 +13,8 @@ typedef struct fault_run {
   const mx_fault *faults;
   size_t n_faults;
   size_t rows, cols, block_rows, block_cols, down, across;
-  float *x;              /* [rows][cols] after input, input.dtype, flush and rotation */
+  size_t all_rows;       /* of x: a run of its first rows alone, with the tensor's numbers of all of them, has fewer `rows` */
+  float *x;              /* [all_rows][cols] after input, input.dtype, flush and rotation */
   float *straight;       /* the same before the rotation; NULL if there is none */
   mx_block_stats *stats; /* of each block of x */
   uint8_t *subnormal;    /* each block: the spec's own scale is subnormal */
@@ -147,6 +148,11 @@ mx_status mxi_fault_group_amax(float *out, const fault_run *r, const mx_fault *f
 static inline int mxi_fault_is_running(int op) { return op == MX_FAULT_TENSOR_SCALE_RUNNING || op == MX_FAULT_TENSOR_SCALE_BEFORE; }
 static inline int mxi_fault_is_grouping(int op) {
   return op == MX_FAULT_TENSOR_SCALE_ROWS || op == MX_FAULT_TENSOR_SCALE_LAST || mxi_fault_is_running(op);
+}
+/* Does the fault of the input make a row from others, or from numbers of the whole tensor? */
+static inline int mxi_fault_reads_other_rows(int op) {
+  return op == MX_FAULT_INPUT_SCALED_FORMAT || op == MX_FAULT_INPUT_OVER_COLUMN || op == MX_FAULT_INPUT_OVER_ROOT ||
+         op == MX_FAULT_INPUT_TRANSPOSED || op == MX_FAULT_INPUT_PITCH || op == MX_FAULT_INPUT_COLUMN;
 }
 /* Makes the plans of the groups of rows that a fault of the tensor scale takes for tensors. */
 mx_status mxi_fault_set_groups(fault_run *r);

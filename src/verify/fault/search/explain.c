@@ -10,6 +10,7 @@
 #include "verify/fault/search/options.h"
 #include "verify/fault/search/places.h"
 #include "verify/fault/search/randoms.h"
+#include "verify/fault/search/refute.h"
 #include "verify/fault/search/thresholds.h"
 #include "verify/fault/search/where.h"
 
@@ -548,14 +549,52 @@ static int open_early(view *v, const base *b, const mx_sample *s, const mx_fault
          mxi_view_open_early(v, &b->spec, s, both, 2, e);
 }
 
-/* Tries faults of stages [first, last], of the input up to the tensor scale, each of which gives the rest of the search another start. */
+/* Does the fault in front of v change nothing of what the blocks are made of? */
+static int is_nothing(const view *plain, const view *v) {
+  const fault_run *r = &v->r, *p = &plain->r;
+  return !r->groups && !memcmp(&r->amax, &p->amax, sizeof r->amax) && !memcmp(&r->plan, &p->plan, sizeof r->plan) &&
+         !memcmp(r->x, p->x, r->rows * r->cols * sizeof *r->x);
+}
+
+/* A fault of an early stage that may be an answer gives the rest of the search another start. */
+static void try_early(hunt *h, const base *b, view *plain, const option *o, const mx_fault *f, double bits, uint8_t *state, findings *found) {
+  view *v = noted(malloc(sizeof *v), h->e->until.lack);
+  const int stage = mx_fault_row_at(f->op)->stage;
+  if (v && open_early(v, b, plain->s, f, h->e) && !is_nothing(plain, v)) {
+    const double cost = mxi_option_cost(o, bits) + b->extra + (v->n_first > 1 ? BITS_OF_A_FAULT : 0);
+    tally t;
+    if (!v->scales_wrong && !v->codes_wrong) {
+      mxi_view_all_codes(v);
+      block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
+      uint64_t held = 0;
+      for (size_t k = 0; k < v->r.down * v->r.across; k++) held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
+      const int tells = stage == MX_STAGE_TENSOR && b->other_tensor && o->fit == FIT_NOT;
+      mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held * 2 * BITS_OF_A_SCALE + (uint64_t)tells * BITS_OF_A_TENSOR);
+      if (!sure(h->best)) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);
+    } else if (!v->scales_wrong || !v->codes_wrong) {
+      if (!sure(h->best) || h->best->n > 1) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);
+    } else if (!o->placed && v->n_first == 1 && !leaves_some(state, plain, v)) { /* in a part of it? */
+      mxi_view_all_codes(v);
+      block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
+      *found = (findings){.n = 0};
+      judge(found, plain, o, f, bits, state, 0, &t);
+      for (size_t k = 0; k < found->n; k++)
+        mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
+    }
+  }
+  if (v) mxi_view_close(v);
+  free(v);
+}
+
+/* Tries faults of stages [first, last], of the input up to the tensor scale. */
 void mxi_explain_early(hunt *h, const base *b, view *plain, int first, int last) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), h->e->until.lack);
   uint8_t *state = noted(malloc(plain->rows * plain->s->cols + 1), h->e->until.lack);
   findings *found = noted(calloc(1, sizeof *found), h->e->until.lack);
-  const mx_sample *s = plain->s;
-  const size_t n = o ? mxi_fault_options(o, first, last, &b->spec, plain->rows, s->cols) : 0;
+  refuter by;
+  const size_t n = o ? mxi_fault_options(o, first, last, &b->spec, plain->s->rows, plain->s->cols) : 0;
   if (state && found) mxi_view_all_codes(plain);
+  mxi_refuter_open(&by, plain, &b->spec, b->other_tensor);
   for (size_t i = 0; i < n && state && found && !effort_over(h->e); i++) {
     mx_fault f = o[i].fault;
     const int stage = mx_fault_row_at(f.op)->stage;
@@ -578,34 +617,9 @@ void mxi_explain_early(hunt *h, const base *b, view *plain, int first, int last)
       bits = got.bits;
       f.op = MX_FAULT_INPUT_CLIP;
     }
-    view *v = noted(malloc(sizeof *v), h->e->until.lack);
-    if (v && open_early(v, b, s, &f, h->e)) {
-      const double cost = mxi_option_cost(&o[i], bits) + b->extra + (v->n_first > 1 ? BITS_OF_A_FAULT : 0);
-      if (!v->scales_wrong && !v->codes_wrong) {
-        mxi_view_all_codes(v);
-        tally t;
-        block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
-        uint64_t held = 0;
-        for (size_t k = 0; k < v->r.down * v->r.across; k++)
-          held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
-        const int tells = stage == MX_STAGE_TENSOR && b->other_tensor && o[i].fit == FIT_NOT && v->rows == s->rows;
-        mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held * 2 * BITS_OF_A_SCALE + (uint64_t)tells * BITS_OF_A_TENSOR);
-        if (!sure(h->best)) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);
-      } else if (!v->scales_wrong || !v->codes_wrong) {
-        if (!sure(h->best) || h->best->n > 1) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);
-      } else if (!o[i].placed && v->n_first == 1 && !leaves_some(state, plain, v)) { /* in a part of it? */
-        tally t;
-        mxi_view_all_codes(v);
-        block_states(state, &t, plain, v->scales, v->by_plain, 0, v->r.down);
-        *found = (findings){.n = 0};
-        judge(found, plain, &o[i], &f, bits, state, 0, &t);
-        for (size_t k = 0; k < found->n; k++)
-          mxi_hunt_offer(h, b->preset, &b->spec, &found->at[k].f, 1, found->at[k].cost + b->extra, found->at[k].held);
-      }
-    }
-    if (v) mxi_view_close(v);
-    free(v);
+    if (!mxi_refuted(&by, &f)) try_early(h, b, plain, &o[i], &f, bits, state, found);
   }
+  mxi_refuter_close(&by);
   free(o);
   free(state);
   free(found);

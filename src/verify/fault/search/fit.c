@@ -250,6 +250,28 @@ int mxi_fit_tensor(mx_fault *f, double *bits, const view *v) {
   return 0;
 }
 
+/* The tensor scale rises or falls with the maximum, so that bisection finds it. */
+int mxi_fit_maximum(float *amax, const view *v) {
+  const mx_spec *spec = &v->r.spec;
+  const float seen = v->s->tensor_scale;
+  range in = {bits_of(0x1p-100f), bits_of(0x1p100f)};
+  float low, high, made;
+  if (!v->s->has_tensor_scale || isnan(seen)) return 0;
+  if (spec->tensor_norm == MX_TENSOR_NORM_NONE) return seen == 1 ? 0 : -1;
+  if (mx_tensor_scale(&low, of_bits(in.lo), spec) || mx_tensor_scale(&high, of_bits(in.hi), spec)) return 0;
+  if (fminf(low, high) >= seen || fmaxf(low, high) <= seen) return 0;
+  while (in.hi - in.lo > 1) {
+    const uint32_t m = in.lo + (in.hi - in.lo) / 2;
+    if (mx_tensor_scale(&made, of_bits(m), spec)) return 0;
+    if (made == seen) {
+      *amax = of_bits(m);
+      return 1;
+    }
+    *((made < seen) == (low < high) ? &in.lo : &in.hi) = m;
+  }
+  return -1;
+}
+
 /* The code of a block's scale under the tensor scale that a fault computes with. */
 static int64_t tensor_scale_given(const void *self, float constant) {
   block_cell c = *(const block_cell *)self;
@@ -299,6 +321,7 @@ int mxi_fits_rows(const mx_fault *f, const view *v) {
   const int of_tensor = !v->s->has_tensor_scale || v->s->tensor_scale == v->r.plan.tensor_scale;
   const int stored = of_tensor == (f->op != MX_FAULT_TENSOR_SCALE_LAST);
   if (!v->r.plan.has_tensor_scale || v->r.spec.tensor_given || !v->scales_wrong || !stored || n % v->r.block_rows) return 0;
+  if (n > v->r.rows) return 1; /* not in the rows that are looked at */
   const size_t last = (v->r.rows - 1) / n, end = f->op == MX_FAULT_TENSOR_SCALE_BEFORE ? (last - 1) * n : last * n;
   float before = 0;
   if (mxi_fault_is_running(f->op) && last && end && noted_status(mxi_fault_rows_amax(&before, &v->r, 0, end), v->e->until.lack)) return 0;

@@ -31,6 +31,8 @@ int mxi_fit_pitch(mx_fault *f, double *bits, const view *v);
 
 /** Fits a number that takes the place of max|X|, from the stored tensor scale: the plainest that gives it. */
 int mxi_fit_tensor(mx_fault *f, double *bits, const view *v);
+/** Finds a maximum of the tensor of which the stored tensor scale is made, right but for its last bits. 0: that does not say one; -1: there is none. */
+int mxi_fit_maximum(float *amax, const view *v);
 /** Fits the tensor scale that the scales of the blocks were computed with, where the stored one is that of the spec. */
 int mxi_fit_tensor_scale(mx_fault *f, double *bits, const view *v);
 /** May each so many rows have a tensor scale of their own, by the scales of the first and the last of them? */

@@ -41,7 +41,8 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
   const mx_sample *s = &samples[0];
   mx_sample few;
   float amax = 0;
-  int ran = o && (!b->spec.tensor_norm || !noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, &b->spec, NULL), e->until.lack));
+  int ran = o && (!b->spec.tensor_norm ||
+                  !noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, &b->spec, &(mx_exec){.n_threads = 1}), e->until.lack));
   ran = ran && wrong_rows(&few, s, amax, &b->spec, e);
   const size_t count = ran ? mxi_fault_options(o, MX_STAGE_TENSOR, MX_STAGE_CODE, &b->spec, s->rows, s->cols) : 0;
   for (size_t i = 0; i < count && !out->n && !effort_over(e); i++) {

@@ -48,16 +48,33 @@ static void choose_sample(view *v) {
   free(bad);
 }
 
-/* Sets the maximum of the whole sample if only a part of it is examined. */
-static float whole_amax(const view *v, const mx_spec *spec) {
-  float amax = v->r.amax;
-  const mx_sample *s = v->s;
-  if (v->rows < s->rows && spec->tensor_norm != MX_TENSOR_NORM_NONE)
-    noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, spec, NULL), v->e->until.lack);
-  return amax;
+/* Do the input or the tensor's maximum under the faults depend on rows that are not examined? */
+static int is_of_all_rows(const mx_spec *spec, const mx_fault *faults, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const int op = faults[i].op, before_blocks = mxi_fault_stage(&faults[i]) < MX_STAGE_TENSOR || mxi_fault_is_grouping(op);
+    if (spec->tensor_norm != MX_TENSOR_NORM_NONE ? before_blocks : mxi_fault_reads_other_rows(op)) return 1;
+  }
+  return 0;
 }
 
-/* With same_tensor a view of all rows is given up where the tensor scale is not the stored one. */
+/* Begins a run of the first v->rows rows of the sample, with the tensor's numbers of all of them. */
+static int begin_rows(view *v, const mx_spec *spec, const mx_sample *s) {
+  shortage *lack = v->e->until.lack;
+  fault_run *r = &v->r;
+  const int part = v->rows < s->rows, all_rows = part && is_of_all_rows(spec, v->first, v->n_first);
+  effort_spend(v->e, VIEW_BEGINS * (all_rows ? s->rows : v->rows) * s->cols);
+  if (noted_status(mxi_fault_begin(r, spec, s->x, all_rows ? s->rows : v->rows, s->cols, s->ld, v->first, v->n_first, NULL), lack)) return 0;
+  if (all_rows) {
+    r->rows = v->rows;
+    r->down = v->rows / r->block_rows;
+  } else if (part && spec->tensor_norm != MX_TENSOR_NORM_NONE) {
+    if (noted_status(mx_tensor_amax(&r->amax, s->x, s->rows, s->cols, s->ld, spec, &(mx_exec){.n_threads = 1}), lack)) return 0;
+    mxi_fault_set_tensor(&r->plan, r, r->amax);
+  }
+  return 1;
+}
+
+/* With same_tensor a view is given up where the tensor scale is not the stored one. */
 static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_fault *faults, size_t n, size_t elements_most, int same_tensor,
                      effort *e) {
   shortage *lack = e->until.lack;
@@ -69,13 +86,10 @@ static int open_rows(view *v, const mx_spec *spec, const mx_sample *s, const mx_
   const size_t most = whole ? whole : unit;
   if (s->rows * s->cols > elements_most && most < s->rows && LEAST_ROWS % block_rows == 0) v->rows = most;
   if (n) memcpy(v->first, faults, n * sizeof *faults);
-  if (effort_over(e)) return 0;
-  effort_spend(e, VIEW_BEGINS * v->rows * s->cols);
-  if (noted_status(mxi_fault_begin(&v->r, spec, s->x, v->rows, s->cols, s->ld, v->first, n, NULL), lack)) return 0;
-  if (same_tensor && v->rows == s->rows && !mxi_same_tensor_scale(s, &v->r)) return 0;
+  if (effort_over(e) || !begin_rows(v, spec, s)) return 0;
+  if (same_tensor && !mxi_same_tensor_scale(s, &v->r)) return 0;
   effort_spend(e, VIEW_OPENS * v->rows * s->cols);
   if (noted_status(mxi_fault_blocks(&v->r, NULL), lack)) return 0;
-  if (v->rows < s->rows && noted_status(mxi_fault_set_amax(&v->r, whole_amax(v, spec)), lack)) return 0;
   const size_t blocks = v->r.down * v->r.across, elements = v->rows * s->cols;
   v->seen = noted(malloc((blocks + 1) * sizeof *v->seen), lack);
   v->scales = noted(malloc((blocks + 1) * sizeof *v->scales), lack);
