@@ -63,14 +63,15 @@ static int look_at(entry *out, size_t preset, const mx_sample *samples, size_t n
 }
 
 /* Runs several presets in parallel, or several samples of one preset if the samples are large. */
-static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, int beside, int n_threads, deadline until) {
+static size_t rank_presets(entry *out, const mx_sample *samples, size_t n, const char *over, int beside, int n_threads, deadline until) {
   const size_t presets = mx_preset_count();
   entry *all = noted(calloc(presets + 1, sizeof *all), until.lack);
   uint8_t *fits = noted(calloc(presets + 1, 1), until.lack);
   size_t count = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < presets; i++)
-    if (all && fits && !deadline_over(until)) fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads, until.lack);
+    if (all && fits && !deadline_over(until) && (!over || !strcmp(over, mx_preset_at(i)->name)))
+      fits[i] = (uint8_t)look_at(&all[i], i, samples, n, n_threads, until.lack);
   for (int known = 1; known >= 0; known--)
     for (size_t i = 0; all && fits && i < presets && count < MOST_DISTINCT; i++) {
       size_t same = 0;
@@ -207,26 +208,52 @@ static int says_a_key(const mx_fault *f) {
   return 0;
 }
 
-int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples,
-                    size_t n, deadline until) {
-  blame found = {0}, over = {0};
+/* The faults as a bug, its name that of `known` where that gives every byte as well: it says what someone did, the faults run. */
+static void say_faults(mx_bug *out, const blame *found, const mx_bug *known) {
   *out = (mx_bug){0};
-  if (known) mxi_find_faults(&over, samples, n, known->preset, NULL, 0, until);
-  if (!over.n || !mxi_blame_confirmed(&over)) mxi_find_faults(&found, samples, n, NULL, keyed, n_keyed, until);
-  const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
-  if (over_known) found = over;
-  if (!found.n) return 0;
-  blamed(out, &found);
-  if (over_known && strcmp(known->name, out->name) != 0) { /* the name says what someone did, the faults run */
+  if (!found->n) return;
+  blamed(out, found);
+  if (known && strcmp(known->name, out->name) != 0) {
     out->name = known->name;
     memcpy(out->text, known->text, sizeof out->text);
   }
-  *key_like = 1;
-  for (size_t i = 0; i < found.n; i++) *key_like &= says_a_key(&found.fault[i]);
   if (out->n_faults > 1 && !out->preset_codes && !out->preset_scales)
-    out->confirmed = 0;                                          /* the stored tensor scale alone takes no two faults */
-  if (known && !over_known && !out->confirmed) out->name = NULL; /* what is known says more */
+    out->confirmed = 0; /* the stored tensor scale alone takes no two faults */
+}
+
+static int are_key_like(const blame *found) {
+  int all = found->n != 0;
+  for (size_t i = 0; i < found->n; i++) all &= says_a_key(&found->fault[i]);
+  return all;
+}
+
+int mxi_name_faults(mx_bug *out, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples, size_t n, deadline until) {
+  blame found;
+  mxi_find_faults(&found, samples, n, NULL, keyed, n_keyed, until);
+  say_faults(out, &found, NULL);
   return out->confirmed;
+}
+
+/* Faults that hold and that no keys say are the answer; the list of bugs is then asked over their preset alone, for a name. */
+int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples, size_t n, int n_threads,
+                   double seconds, deadline until) {
+  blame found, over = {0};
+  mx_bug known;
+  mxi_find_faults(&found, samples, n, NULL, keyed, n_keyed, mxi_deadline_within(until, seconds));
+  say_faults(faulty, &found, NULL);
+  if (faulty->confirmed && !are_key_like(&found)) {
+    if (mxi_name_bug(&known, samples, n, found.preset, n_threads, mxi_deadline_within(until, seconds))) say_faults(faulty, &found, &known);
+    *bug = *faulty;
+    return 1;
+  }
+  const int told = mxi_name_bug(bug, samples, n, NULL, n_threads, mxi_deadline_within(until, seconds));
+  if (told) mxi_find_faults(&over, samples, n, bug->preset, NULL, 0, mxi_deadline_within(until, seconds));
+  const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
+  if (over_known) say_faults(faulty, &over, bug);
+  if (told && !over_known && !faulty->confirmed) faulty->name = NULL; /* what is known says more */
+  const int learned = faulty->most > 0;                               /* a number, for which specs have another one, and say no more */
+  if (told ? faulty->name != NULL : learned) *bug = *faulty;
+  return told || learned;
 }
 
 size_t mxi_bug_numbers(double out[MX_FAULTS], const mx_bug *bug) {
@@ -263,7 +290,7 @@ size_t mxi_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec
   return mxi_find_alternatives(out, spec, faults, n_faults, samples, n, until);
 }
 
-int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until) {
+int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, const char *over, int n_threads, deadline until) {
   static void (*const groups[])(candidate *, const base *) = {mxi_tensor_bugs, mxi_map_bugs, mxi_step_bugs, mxi_input_bugs, mxi_twist_bugs};
   enum { GROUPS = sizeof groups / sizeof *groups };
   *out = (mx_bug){0};
@@ -274,7 +301,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
   if (beside > 1) n_threads = 1;
   entry *e = noted(calloc(MOST_DISTINCT, sizeof *e), until.lack);
   if (!e) return 0;
-  const size_t count = rank_presets(e, samples, n, beside, n_threads, until);
+  const size_t count = rank_presets(e, samples, n, over, beside, n_threads, until);
   size_t chosen[MOST_BASES], best_at = 0;
   const size_t n_bases = choose(chosen, e, count);
   base bases[MOST_BASES];
@@ -302,7 +329,7 @@ int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads,
   /* If no preset comes near even with another rotation or type of the input, all presets are tried. */
   int scales_right = 0; /* under a preset: then it is not the input */
   for (size_t k = 0; k < n_bases; k++) scales_right |= !e[chosen[k]].plain.scales;
-  const int elsewhere = !right && !scales_right && !best.name;
+  const int elsewhere = !right && !scales_right && !best.name && !over;
   uint8_t can[MOST_DISTINCT] = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(beside) if (beside > 1)
   for (size_t i = 0; i < count; i++)

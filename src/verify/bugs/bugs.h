@@ -7,11 +7,14 @@
 #include "mxgold/verify.h"
 
 /** Searches for faults over a preset that give every byte and hold on the half of the data that they were not fitted to. Returns 1 and fills
- *  *out; or 0 if there are none (out->name is NULL), or if they only fit these data (out->name says which). known is a bug that gives every byte,
- *  or NULL; its preset is then tried first, and the answer keeps its name. keyed: specs that are tried beside the presets. key_like
- *  also admits faults that keys of a spec can express.   Oracle: tests/test_fault.c, tests/strangers. */
-int mxi_name_faults(mx_bug *out, int *key_like, const mx_bug *known, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples,
-                    size_t n, deadline until);
+ *  *out; or 0 if there are none (out->name is NULL), or if they only fit these data (out->name says which). keyed: specs that are tried beside the
+ *  presets.   Oracle: tests/test_fault.c, tests/strangers. */
+int mxi_name_faults(mx_bug *out, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples, size_t n, deadline until);
+
+/** The same, and known bugs as mxi_name_bug() where faults do not hold or keys of a spec may say them. Returns 1 if *bug is the cause, which gives every
+ *  byte (it may only fit, with a number that was learned); else *faulty has the faults that were found, and *bug what mxi_name_bug() says. Each search takes at most so many seconds. */
+int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t n_keyed, const mx_sample *samples, size_t n, int n_threads,
+                   double seconds, deadline until);
 
 /** Searches for a fault over a preset that gives every byte, as the spec of so many bits does, and other bytes than the spec on other data.
  *  Returns 1 and fills *out, or 0. The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */
@@ -32,8 +35,8 @@ size_t mxi_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec *spec
 
 /** Finds the preset with the fewest differing codes and scales among all that the shapes allow, and the bug over any of them with which it gives
  *  every byte, or leaves less than one in fifty of what the plain preset leaves. Samples of codes alone. Returns 1 if the bug gives every byte, 0 if
- *  a spec may be the better explanation or none was found. Oracle: tests/mutants, tests/test_bugs.c. */
-int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, int n_threads, deadline until);
+ *  a spec may be the better explanation or none was found. over: of this preset alone; NULL: of all. Oracle: tests/mutants, tests/test_bugs.c. */
+int mxi_name_bug(mx_bug *out, const mx_sample *samples, size_t n, const char *over, int n_threads, deadline until);
 
 /** The numbers among the faults of a bug that were read off the data; returns how many. */
 size_t mxi_bug_numbers(double out[MX_FAULTS], const mx_bug *bug);

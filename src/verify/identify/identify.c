@@ -468,12 +468,11 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
   budget->until = until;
   w.again = 0;
   mx_bug faulty = {0};
-  int key_like = 0;
   keyed_spec keyed[MOST_KEYED];
   const size_t n_keyed = keyed_specs(keyed, all, *n_all);
   if (q) { /* numbers that were fitted are an answer where nothing says it better */
     if (!samples[0].codes || !mxi_attempt_exact(&q->best) || !odd_numbers(&q->best.spec) || mxi_numbers_hold(q, as_good)) return q;
-    if (!mxi_name_faults(&faulty, &key_like, NULL, keyed, n_keyed, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
+    if (!mxi_name_faults(&faulty, keyed, n_keyed, samples, n_samples, mxi_deadline_within(until, for_bugs(allowed)))) return q;
     if (!mxi_faults_are_plain(&faulty)) return q; /* another fitted number says no more */
     *bug = faulty;
     return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
@@ -487,12 +486,8 @@ static inquiry *inquire(mx_bug *bug, inquiry *all, size_t *n_all, const hypothes
       if (q) return q;
     }
     if (later || !samples[0].codes) continue;
-    const int told = mxi_name_bug(bug, samples, n_samples, threads, mxi_deadline_within(until, for_bugs(allowed)));
-    const deadline faults_until = mxi_deadline_within(until, for_bugs(allowed));
-    const int sure = mxi_name_faults(&faulty, &key_like, told ? bug : NULL, keyed, n_keyed, samples, n_samples, faults_until);
-    if ((sure && (told || !key_like)) || (told && faulty.name)) *bug = faulty;
-    if (faulty.most > 0 && !told) *bug = faulty; /* a number that was learned: specs have another one for it, and say no more */
-    if (told || (sure && !key_like) || faulty.most > 0) return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
+    if (mxi_name_cause(bug, &faulty, keyed, n_keyed, samples, n_samples, threads, for_bugs(allowed), until))
+      return of_preset(all, n_all, bug, samples, n_samples, threads, budget);
   }
   budget->most = budget->tried + LAST_TRIALS;
   q = first_wave(&w, all, *n_all, budget);
@@ -620,7 +615,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
   const size_t most = samples[0].codes ? MOST_FORMATS : MOST_FORMATS_OF_VALUES;
   while (close < n_hypotheses && close < most && (!samples[0].codes || h[close].spread < CLOSE_TIMES * h[0].spread + CLOSE_BY)) close++;
   if (status == MX_ERR_SHAPE && samples[0].codes) { /* what does not look like any format may be one with a bug */
-    mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack));
+    mxi_name_bug(&out->bug, samples, n, NULL, threads, mxi_deadline_in(for_bugs(allowed), &lack));
     if (out->bug.preset) status = MX_OK, best = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
   }
   if (status == MX_ERR_SHAPE && !samples[0].codes) status = MX_OK, close = 0; /* blocks of no preset */
@@ -641,7 +636,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     const int holds = out->exact && (!samples[0].codes || mxi_numbers_hold(best, as_good));
     const int fitted = out->exact && !out->preset && odd_numbers(&out->spec) && !holds; /* what holds needs no bug */
     if (fitted && !a_limit && samples[0].codes && !options->no_undecided) {
-      if (!mxi_name_bug(&out->bug, samples, n, threads, mxi_deadline_in(for_bugs(allowed), &lack)))
+      if (!mxi_name_bug(&out->bug, samples, n, NULL, threads, mxi_deadline_in(for_bugs(allowed), &lack)))
         out->bug.name = NULL; /* a description explains no more */
     }
     name_presets(out);
