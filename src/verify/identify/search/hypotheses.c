@@ -238,8 +238,8 @@ static const double MOST_OCTAVES = 4, WRONG_SIGN = 4;
 enum { TELLING_ONE_IN = 4 };
 static const double UNEXPLAINED = 2;
 
-/* Each sample has its own tensor scale, so the spread is measured about each sample's median. Returns 0 if there are too few points. */
-static int measure_points(hypothesis *h, const point *p, size_t n, int clipped) {
+/* Each sample has its own tensor scale, so the spread is measured about each sample's median. */
+static void measure_points(hypothesis *h, const point *p, size_t n, int clipped) {
   const mx_format *e = mx_elem_format(h->formats.elem), *s = mx_scale_format(h->formats.scale);
   double logs[MAX_POINTS], sum = 0, unused;
   size_t used = 0, crossed = 0, largest = 0, agreeing = 0;
@@ -259,14 +259,17 @@ static int measure_points(hypothesis *h, const point *p, size_t n, int clipped) 
     used += m;
     for (size_t k = i; k < end; k++) agreeing += !log_ratio(&unused, h, e, s, &p[k], clipped) && agrees(h, e, s, &p[k], logs[m / 2]);
   }
-  if (used < FEWEST_POINTS) return 0;
+  if (used < FEWEST_POINTS) return;
   h->spread = (sum + WRONG_SIGN * (double)crossed) / (double)used +
               (used * TELLING_ONE_IN < n ? UNEXPLAINED * (double)(n - used - agreeing) / (double)n : 0);
-  return 1;
 }
 
+/* Of both readings the better one: where most scales are the largest, those tell as well as others. */
 static void measure(hypothesis *h, const point *p, size_t n) {
-  if (!measure_points(h, p, n, 0)) measure_points(h, p, n, 1);
+  hypothesis with = *h;
+  measure_points(h, p, n, 0);
+  measure_points(&with, p, n, 1);
+  if (with.spread <= h->spread) *h = with;
 }
 
 static int better(const void *a, const void *b) {
