@@ -73,6 +73,12 @@ static num quotient(const lane *l, const ref_fault *f, num x) {
   if (IS(f, "zero to zero") && zero) return num_zero(x.sign);
   if (IS(f, "zero to +0") && zero) return num_zero(0);
   if (IS(f, "subnormal as normal") && subnormal) return num_ratio((num[]){ref_scaled(plan, s, x), num_int(2)}, 2, NULL, 0);
+  const uint64_t bits = s->code & ((UINT64_C(1) << (plan->scale->bits - (plan->scale->sign_bits != 0))) - 1);
+  if (IS(f, "exponent 0 as normal") && plan->scale->kind == MX_KIND_FLOAT && bits >> plan->scale->man_bits == 0) {
+    num sf = num_int((UINT64_C(1) << plan->scale->man_bits) + bits);
+    sf.exp -= plan->scale->man_bits + plan->scale->bias;
+    return num_div_r(x, num_mul_r(sf, t, NUM_F32), NUM_F32);
+  }
   if (IS(f, "as") || IS(f, "as number")) return num_div_r(x, num_mul_r(num_round(read_as(f, s->code), NUM_F32), t, NUM_F32), NUM_F32);
   if (IS(f, "reciprocal bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 0), NUM_F32);
   if (IS(f, "reciprocal nearest bits")) return num_mul_r(x, to_bits(reciprocal_of(plan, s), f->number, 1), NUM_F32);
@@ -230,15 +236,6 @@ static uint64_t with_sign(const mx_format *f, uint64_t code, int negative) {
   return is_negative(f, code) == negative ? code : negated(f, code);
 }
 
-/* Is the first of the block's largest elements negative? NaNs are passed over. */
-static int largest_is_negative(const ref_run *r, size_t d, size_t a) {
-  const ref_block block = ref_load(r, d, a);
-  num most = num_zero(0);
-  for (size_t i = 0; i < block.n; i++)
-    if (!num_is_nan(block.x[i]) && num_cmp(num_abs(block.x[i]), num_abs(most)) > 0) most = block.x[i];
-  return most.sign;
-}
-
 /* The code that element (row, col) takes the place or the sign of: beyond the ends of the row, or of the block, its own. */
 static uint64_t of_column(const ref_run *r, const uint8_t *old, size_t row, size_t col, long long to) {
   return old[row * r->cols + (to >= 0 && to < (long long)r->cols ? (size_t)to : col)];
@@ -273,7 +270,8 @@ static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) 
   if (IS(f, "-0 for +0")) return code == 0 ? sign : code;
   if (IS(f, "plus")) return (uint64_t)((long long)code + (long long)f->number) & all;
   if (IS(f, "flush")) return ref_is_subnormal(e, code) ? code & sign : code;
-  if (IS(f, "sign of largest")) return with_sign(e, code, largest_is_negative(l->r, l->d, l->a));
+  if (IS(f, "sign of largest")) return with_sign(e, code, ref_largest_is_negative(l->r, l->d, l->a));
+  if (IS(f, "negate by largest")) return ref_largest_is_negative(l->r, l->d, l->a) ? negated(e, code) : code;
   if (IS(f, "value")) return (uint64_t)(long long)f->number & all;
   if (IS(f, "two's complement")) return code & sign ? (2 * sign - (code ^ sign)) & all : code;
   if (IS(f, "sign and magnitude")) return code & sign ? sign | ((2 * sign - code) & (sign - 1)) : code;

@@ -63,6 +63,14 @@ int ref_has_special(const ref_run *r, size_t d, size_t a) {
   return 0;
 }
 
+int ref_largest_is_negative(const ref_run *r, size_t d, size_t a) {
+  const ref_block block = ref_load(r, d, a);
+  num most = num_zero(0);
+  for (size_t i = 0; i < block.n; i++)
+    if (!num_is_nan(block.x[i]) && num_cmp(num_abs(block.x[i]), num_abs(most)) > 0) most = block.x[i];
+  return most.sign;
+}
+
 num ref_cut_to_bf16(num x) {
   if (x.kind == NUM_NAN) return x;
   uint32_t bits = num_bits32(x) & 0xFFFF0000;

@@ -84,6 +84,11 @@ uint64_t ref_code_by_rule(const ref_run *r, const ref_fault *f, size_t d, size_t
   if (scale->kind != MX_KIND_EXP || scale->man_bits || spec.tensor_norm != MX_TENSOR_NORM_NONE || plan.chained ||
       spec.scale_form != MX_SCALE_FORM_DECODE || ref_has_special(r, d, a))
     return otherwise;
+  if (!strcmp(f->rule, "cast")) { /* of a negative log2 that is no integer the next one above */
+    if (num_is_zero(amax)) return otherwise;
+    const int up = amax.exp < 0 && num_cmp(amax, num_pow2(amax.exp)) > 0;
+    return of_exponent(r, amax.exp + up - ref_format_largest(plan.elem).exp);
+  }
   if (!strcmp(f->rule, "half up")) { /* the upper bit behind the leading one is added to the exponent */
     if (num_is_zero(amax)) return otherwise;
     return of_exponent(r, amax.exp + (int)(amax.sig >> 62 & 1) - ref_format_largest(plan.elem).exp);

@@ -53,6 +53,8 @@ int ref_is_subnormal(const mx_format *format, uint64_t code);
 ref_block ref_load(const ref_run *r, size_t d, size_t a);
 num ref_finite_amax(const ref_run *r, size_t d, size_t a);
 int ref_has_special(const ref_run *r, size_t d, size_t a);
+/* Is the first of the block's largest elements negative? NaNs are passed over. */
+int ref_largest_is_negative(const ref_run *r, size_t d, size_t a);
 /* A float with its lower half zeroed; a float of an argument; a maximum between 0 and the largest binary32. */
 num ref_cut_to_bf16(num x);
 num ref_argument(const ref_fault *f);

@@ -203,6 +203,28 @@ static num with_stale(const ref_run *r, size_t d, size_t a, num m) {
   return m;
 }
 
+/* Each n blocks of a row have their elements in turn. */
+static num dealt(const ref_run *r, size_t d, size_t a, size_t n, num before) {
+  const size_t group = a - a % n;
+  num m = num_zero(0);
+  if (group + n > r->across) return before;
+  for (size_t row = d * r->height; row < (d + 1) * r->height && row < r->rows; row++)
+    for (size_t col = group * r->width; col < (group + n) * r->width && col < r->cols; col++)
+      if ((col - group * r->width) % n == a - group) m = with_finite(m, r->x + row * r->cols + col, 1);
+  return m;
+}
+
+/* Of the elements that far behind the block's own in memory. */
+static num window(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+  num m = num_zero(0);
+  for (size_t row = d * r->height; row < (d + 1) * r->height && row < r->rows; row++)
+    for (size_t col = a * r->width; col < (a + 1) * r->width && col < r->cols; col++) {
+      const long long at = (long long)(row * r->cols + col) + (long long)f->number;
+      if (at >= 0 && at < (long long)(r->rows * r->cols)) m = with_finite(m, r->x + at, 1);
+    }
+  return m;
+}
+
 static num before_rotation(const ref_run *r, size_t d, size_t a) {
   const size_t first = a * r->width, end = first + r->width < r->cols ? first + r->width : r->cols;
   num m = num_zero(0);
@@ -288,6 +310,8 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "first of blocks")) return ref_finite_amax(r, d, ref_from(f, a, r->across));
   if (IS(f, "stale lanes")) return with_stale(r, d, a, before);
   if (IS(f, "strided")) return across_blocks(r, d, a);
+  if (IS(f, "strided in")) return dealt(r, d, a, n, before);
+  if (IS(f, "window")) return window(r, f, d, a);
   if (IS(f, "before rotation")) return before_rotation(r, d, a);
   if (IS(f, "rotated")) return rotated(r, d, a, f, before);
   if (IS(f, "of transposed tile")) return of_turned(r, d, a, before);
@@ -527,6 +551,10 @@ void ref_fault_store(ref_run *r) {
       if (IS(f, "keep from") && !a) *code = ref_wrapped(r, (long long)f->number);
       if (IS(f, "down")) *code = stored_down(r, k, *code);
       if (IS(f, "amax times")) *code = ref_code_of_amax(r, f, d, a, *code);
+      if (IS(f, "sign of largest") && r->plan.scale->sign_bits) {
+        const uint64_t sign = UINT64_C(1) << (r->plan.scale->bits - 1);
+        *code = (*code & (sign - 1)) + (ref_largest_is_negative(r, d, a) ? sign : 0);
+      }
       if (IS(f, "reciprocal")) *code = reciprocal_of(r, *code);
       if (IS(f, "rule")) *code = ref_code_by_rule(r, f, d, a, ref_finite_amax(r, d, a), *code);
     }

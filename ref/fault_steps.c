@@ -149,6 +149,7 @@ static int kind_of(const ref_fault *f) {
                                        "subnormal times",
                                        "subnormal without leading one",
                                        "subnormal toward zero",
+                                       "exponent 0 as normal",
                                        "guard bits",
                                        "bits behind the point"};
   static const char *const into[] = {"as", "wrap", "modulo"};
@@ -173,6 +174,12 @@ static num change(const mx_format *format, const ref_fault *f, num y) {
   }
   if (!is_below_normal(format, y)) return y;
   if (IS(f, "flush")) return num_zero(y.sign);
+  if (IS(f, "exponent 0 as normal")) {
+    const int unit = least_exponent(format) - format->man_bits;
+    const uint64_t one = UINT64_C(1) << format->man_bits;
+    if (y.kind != NUM_FINITE || y.exp != -format->bias) return num_zero(y.sign);
+    return units(num_abs(y), unit - 1, 1) == one ? num_zero(y.sign) : from_units(units(num_abs(y), unit - 1, 1) - one, unit, y.sign);
+  }
   if (IS(f, "subnormal toward zero")) {
     const int unit = least_exponent(format) - format->man_bits;
     const uint64_t below = units(num_abs(y), unit, 0);

@@ -77,6 +77,8 @@ static const struct {
              {REF_AMAX, COUNT, "with next"},
              {REF_AMAX, COUNT, "with block"},
              {REF_AMAX, NOTHING, "strided"},
+             {REF_AMAX, COUNT, "strided in"},
+             {REF_AMAX, COUNT, "window"},
              {REF_AMAX, NOTHING, "before rotation"},
              {REF_AMAX, COUNT, "rotated"},
              {REF_AMAX, NOTHING, "of transposed tile"},
@@ -126,6 +128,7 @@ static const struct {
              {REF_STORE, COUNT, "keep from"},
              {REF_STORE, NOTHING, "flush"},
              {REF_STORE, NOTHING, "reciprocal"},
+             {REF_STORE, NOTHING, "sign of largest"},
              {REF_STORE, RULE, "rule"},
              {REF_STORE, NUMBER, "amax times"},
              {REF_DIVISOR, COUNT, "row"},
@@ -142,6 +145,7 @@ static const struct {
              {REF_DIVISOR, NOTHING, "lanes from"},
              {REF_DIVISOR, COUNT, "lanes down of"},
              {REF_DIVISOR, NOTHING, "lanes to"},
+             {REF_DIVISOR, NOTHING, "exponent 0 as normal"},
              {REF_DIVISOR, COUNT, "plus"},
              {REF_DIVISOR, NUMBER, "amax times"},
              {REF_DIVISOR, RULE, "rule"},
@@ -194,6 +198,7 @@ static const struct {
              {REF_ELEMENT, NUMBER, "subnormal times"},
              {REF_ELEMENT, NOTHING, "subnormal without leading one"},
              {REF_ELEMENT, NOTHING, "subnormal toward zero"},
+             {REF_ELEMENT, NOTHING, "exponent 0 as normal"},
              {REF_ELEMENT, COUNT, "shift bits"},
              {REF_ELEMENT, NUMBER, "up from"},
              {REF_ELEMENT, NUMBER, "up beyond"},
@@ -223,6 +228,7 @@ static const struct {
              {REF_CODE, COUNT, "sign rolled"},
              {REF_CODE, NOTHING, "sign of pair"},
              {REF_CODE, COUNT, "sign xor"},
+             {REF_CODE, NOTHING, "negate by largest"},
              {REF_CODE, NOTHING, "sign of largest"},
              {REF_CODE, NOTHING, "swap pairs"},
              {REF_CODE, COUNT, "reverse"},
@@ -259,7 +265,7 @@ static const char *const stages[] = {
     [REF_CLAMP] = "clamp",     [REF_ELEMENT] = "element rounding", [REF_CODE] = "code",          [REF_LAYOUT] = "layout"};
 static const char *const numbered[] = {"rows", "columns", "blocks", "elements", "scale", "order", "memory"};
 static const char *const plain[] = {"all", "tail", "zero", "subnormal", "negative", "positive"};
-static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down", "half up"};
+static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down", "half up", "cast"};
 static const char *const layouts[] = {
 #define MX_LAYOUT(id, name, ...) [MX_LAYOUT_##id] = name,
 #include "../formats/layouts.def"

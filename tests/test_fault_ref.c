@@ -303,6 +303,15 @@ static const struct {
     {"ocp-mxfp4", {"all: divisor <- unrounded reciprocal"}, {127, 126}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: scale rounding <- value 56", "all: divisor <- before rounding"}, {0x38, 0x38}, {0xA7, 0xC7}}, /* by 448 T, 224 T */
     {"ocp-mxfp4", {"all: scale rounding <- rule half up"}, {128, 127}, {0x95, 0xA5}},                                    /* from 6 and 3 on */
+    {"ocp-mxfp4", {"all: input <- times 0.125", "all: scale rounding <- rule cast"}, {125, 124}, {0x95, 0xA5}}, /* -0.42 is 0, -1.42 is -1 */
+    {"ocp-mxfp4", {"all: block amax <- window 1"}, {126, 125}, {0xC7, 0xE7}}, /* of the 3 of row 1, and of -1 */
+    {"ocp-mxfp4", {"all: code <- negate by largest", "all: input <- negate"}, {127, 126}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: input <- negate", "all: scale store <- sign of largest"}, {0xFE, 0xF6}, {0x2F, 0x4F}},
+    {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- exponent 0 as normal"}, {0, 0}, {0xF7, 0xF7}}, /* by T / 128 */
+    {"ocp-mxfp4",
+     {"all: input <- times 0.8125", "all: element rounding <- exponent 0 as normal"},
+     {127, 126},
+     {0x96, 0xB6}},                                                                                      /* 0.8125: 1.5 / 2 */
     {"ocp-mxfp4", {"all: divisor <- before rounding"}, {127, 126}, {0x96, 0xB6}},                        /* by 1.5: 4, -2/3; by 0.75: 4, -4/3 */
     {"ocp-mxfp4", {"all: block amax <- plus 6", "all: divisor <- unrounded"}, {128, 128}, {0x95, 0x94}}, /* by 2: 3, -0.5; by 1.5: 2, -2/3 */
     {"ocp-mxfp4", {"all: scale store <- reciprocal"}, {127, 128}, {0xA7, 0xC7}},

@@ -45,6 +45,30 @@ static float strided(const fault_run *r, size_t d, size_t a) {
   return m;
 }
 
+/* Over the elements a, a + n, a + 2 n, ... of each n blocks, in place of the a-th of them; not where the row has fewer. */
+static float strided_in(const fault_run *r, size_t d, size_t a, size_t n, float before) {
+  const size_t first = a / n * n, left = first * r->block_cols + a - first;
+  float m = 0;
+  if (first + n > r->across) return before;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t i = 0; i < r->block_cols && left + i * n < r->cols; i++) {
+      const size_t at = row * r->cols + left + i * n;
+      m = with_finite(m, r->x, at, at + 1);
+    }
+  return m;
+}
+
+/* Over as many elements as each row of the block has, n further on in memory; none beyond its ends. */
+static float window(const fault_run *r, size_t d, size_t a, ptrdiff_t n) {
+  const ptrdiff_t all = (ptrdiff_t)(r->rows * r->cols);
+  const size_t left = a * r->block_cols, width = r->cols - left < r->block_cols ? r->cols - left : r->block_cols;
+  float m = 0;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (ptrdiff_t at = (ptrdiff_t)(row * r->cols + left) + n, i = 0; i < (ptrdiff_t)width; i++)
+      if (at + i >= 0 && at + i < all) m = with_finite(m, r->x, (size_t)(at + i), (size_t)(at + i) + 1);
+  return m;
+}
+
 /* With what the lanes that a short block has no elements for hold of the block before. */
 static float with_stale(const fault_run *r, size_t d, size_t a, float before) {
   const size_t end = (a + 1) * r->block_cols;
@@ -206,6 +230,10 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return mxi_grid_amax(&grid, d, mxi_fault_other(f, a, r->across));
   case MX_FAULT_AMAX_STRIDED:
     return strided(r, d, a);
+  case MX_FAULT_AMAX_STRIDED_IN:
+    return strided_in(r, d, a, n, before);
+  case MX_FAULT_AMAX_WINDOW:
+    return window(r, d, a, (ptrdiff_t)k);
   case MX_FAULT_AMAX_STRAIGHT:
     return before_rotation(r, d, a);
   case MX_FAULT_AMAX_ROTATED:
@@ -239,6 +267,14 @@ mx_block_stats mxi_fault_stats(const fault_run *r, size_t d, size_t a, int *chan
     *changed = 1;
   }
   return st;
+}
+
+int mxi_fault_largest_is_negative(const fault_run *r, size_t d, size_t a) {
+  float most = 0;
+  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+    for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
+      if (fabsf(r->x[row * r->cols + col]) > fabsf(most)) most = r->x[row * r->cols + col];
+  return signbit(most) != 0;
 }
 
 uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d, size_t a, uint32_t otherwise) {

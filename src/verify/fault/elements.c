@@ -102,6 +102,11 @@ static double quotient(const fault_block *b, float x) {
     return is_subnormal(p, s->code) ? (double)(x / 0.0f) : mxi_scaled_value(p, s, x);
   case MX_FAULT_DIVISOR_HALF:
     return mxi_scaled_value(p, s, x) * (is_subnormal(p, s->code) ? 2 : 1);
+  case MX_FAULT_DIVISOR_BINADE: {
+    const unsigned bits = p->scale->man_bits, code = s->code & ((1u << (p->scale->bits - p->scale->sign_bits)) - 1);
+    if (p->scale->kind != MX_KIND_FLOAT || code >> bits) return mxi_scaled_value(p, s, x);
+    return (double)(x / ((float)ldexp(1 + ldexp(code, -(int)bits), -p->scale->bias) * t));
+  }
   case MX_FAULT_DIVISOR_BITS:
   case MX_FAULT_DIVISOR_BITS_NEAREST:
     return (double)(x * to_bits(reciprocal_of(p, s), (int)f->number, f->op == MX_FAULT_DIVISOR_BITS_NEAREST));
@@ -275,13 +280,8 @@ void mxi_fault_block(fault_block *b, const fault_run *r, size_t d, size_t a, uin
     b->apart |= mxi_fault_stage(f) == MX_STAGE_DIVISOR && is_apart(r, f);
     b->divided_alone &= mxi_fault_stage(f) <= MX_STAGE_DIVISOR || mxi_fault_stage(f) == MX_STAGE_LAYOUT;
     if (is_of_amax(f->op)) b->amax = mxi_fault_stats(r, d, a, &(int){0}).amax_finite;
-    if (f->op == MX_FAULT_CODE_SIGN_OF_LARGEST) {
-      float most = 0;
-      for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-        for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
-          if (fabsf(r->x[row * r->cols + col]) > fabsf(most)) most = r->x[row * r->cols + col];
-      b->sign_of_largest = copysignf(1, most);
-    }
+    if (f->op == MX_FAULT_CODE_SIGN_OF_LARGEST || f->op == MX_FAULT_CODE_BY_LARGEST)
+      b->sign_of_largest = mxi_fault_largest_is_negative(r, d, a) ? -1 : 1;
   }
   b->has_rule = !mxi_block_scale_find(&b->rule, b->plan, &r->stats[k], 0, k);
   divide_by(b, r, d * r->block_rows, a * r->block_cols);
@@ -322,6 +322,8 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
     return code == 0 ? sign : code;
   case MX_FAULT_CODE_SIGN_OF_LARGEST:
     return mxi_fault_with_sign(e, code, b->sign_of_largest < 0);
+  case MX_FAULT_CODE_BY_LARGEST:
+    return b->sign_of_largest < 0 ? mxi_fault_negated(e, code) : code;
   case MX_FAULT_CODE_VALUE:
     return mxi_fault_code_of(e, f->number);
   case MX_FAULT_CODE_TWOS:

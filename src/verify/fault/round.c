@@ -28,6 +28,7 @@ static part part_of(int op) {
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
   case MX_FAULT_ELEMENT_HIDDEN:
   case MX_FAULT_ELEMENT_SUBNORMAL_CUT:
+  case MX_FAULT_ELEMENT_BINADE:
   case MX_FAULT_ELEMENT_SHIFT:
     return PART_BEFORE;
   default:

@@ -87,9 +87,6 @@ static uint32_t by_narrow_log2(const fault_run *r, const mx_fault *f, float amax
   return exponent_code(r, (int)(up ? ceilf(l) : floorf(l)) - (value ? 0 : r->plan.emax));
 }
 
-/* No key has it: the exponent of the maximum, one more from one and a half of its power of two on. */
-enum { RULE_HALF_UP = -1 };
-
 const fault_rule *mxi_fault_rule(int k) {
   static const fault_rule rules[] = {{"floor", MX_SCALE_RULE_FLOOR, MX_SCALE_ROUND_RNE},
                                      {"ceil", MX_SCALE_RULE_CEIL, MX_SCALE_ROUND_RNE},
@@ -97,7 +94,8 @@ const fault_rule *mxi_fault_rule(int k) {
                                      {"up", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_UP},
                                      {"nearest", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_RNE},
                                      {"down", MX_SCALE_RULE_VALUE, MX_SCALE_ROUND_DOWN},
-                                     {"half up", RULE_HALF_UP, 0}};
+                                     {"half up", MXI_RULE_HALF_UP, 0},
+                                     {"cast", MXI_RULE_CAST, 0}};
   return k >= 0 && (size_t)k < sizeof rules / sizeof *rules ? &rules[k] : NULL;
 }
 
@@ -108,11 +106,14 @@ uint32_t mxi_fault_code_by_rule(const fault_run *r, const mx_fault *f, const mx_
   if (scale->kind != MX_KIND_EXP || scale->man_bits || p.has_tensor_scale || p.uses_chain || p.spec.scale_form != MX_SCALE_FORM_DECODE ||
       st->has_nan || st->has_inf)
     return otherwise;
-  if (mxi_fault_rule(f->format)->rule == RULE_HALF_UP) {
-    const int e = st->amax_finite > 0 ? ilogb((double)st->amax_finite) : 0;
-    return st->amax_finite > 0 ? exponent_code(r, e + ((double)st->amax_finite >= ldexp(1.5, e)) - r->plan.emax) : otherwise;
+  const int rule = mxi_fault_rule(f->format)->rule;
+  if (rule < 0 && st->amax_finite > 0) {
+    const double a = (double)st->amax_finite;
+    const int e = ilogb(a), up = rule == MXI_RULE_CAST ? e < 0 && a > ldexp(1, e) : a >= ldexp(1.5, e);
+    return exponent_code(r, e + up - r->plan.emax);
   }
-  p.spec.scale_rule = (uint8_t)mxi_fault_rule(f->format)->rule;
+  if (rule < 0) return otherwise;
+  p.spec.scale_rule = (uint8_t)rule;
   p.spec.scale_round = (uint8_t)mxi_fault_rule(f->format)->round;
   p.spec.scale_margin = 0;
   p.f = mx_format_max(p.elem);

@@ -287,6 +287,10 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
     return mxi_fault_code_of(r->plan.scale, (double)code + f->number);
   case MX_FAULT_STORE_VALUE:
     return mxi_fault_code_of(r->plan.scale, f->number);
+  case MX_FAULT_STORE_SIGN: {
+    const uint32_t sign = mxi_fault_sign_bit(r->plan.scale);
+    return sign ? (code & ~sign) | (mxi_fault_largest_is_negative(r, d, a) ? sign : 0) : code;
+  }
   case MX_FAULT_STORE_RECIPROCAL: {
     const double v = mx_decode(r->plan.scale, code);
     return v > 0 && isfinite(v) ? (uint32_t)mx_encode(r->plan.scale, 1 / v, &(mx_encoding){0}, 0) : code;

@@ -123,6 +123,8 @@ uint32_t mxi_fault_code_of_amax(const fault_run *r, const mx_fault *f, size_t d,
 /* rounding.c: the code that a fault makes of the scale of a block whose maximum is that of st. */
 uint32_t mxi_fault_scale_rounded(const fault_run *r, const mx_fault *f, size_t d, size_t a, const mx_block_stats *st, int map_to_4,
                                  uint32_t code);
+/* amax.c: is the first of a block's largest elements negative? */
+int mxi_fault_largest_is_negative(const fault_run *r, size_t d, size_t a);
 /* amax.c: what the rule sees of a block after the faults of its maximum; `changed` if there are any. */
 mx_block_stats mxi_fault_stats(const fault_run *r, size_t d, size_t a, int *changed);
 /* The scale of block k as its rule has it before it is rounded, in binary32. 0: it rounds no number. */
@@ -133,6 +135,8 @@ typedef struct fault_rule {
   int rule, round;
 } fault_rule;
 const fault_rule *mxi_fault_rule(int k);
+/* No key has these: the exponent of the maximum, one more from one and a half of its power of two on; and its log2 cast to an integer. */
+enum { MXI_RULE_HALF_UP = -1, MXI_RULE_CAST = -2 };
 /* The code by the rule that the fault names, of a block k with that maximum. */
 uint32_t mxi_fault_code_by_rule(const fault_run *r, const mx_fault *f, const mx_block_stats *st, size_t k, uint32_t otherwise);
 /* The code of a scale that is made with another largest element. 1: the spec refuses the block. */

@@ -104,6 +104,12 @@ static double without_leading_one(const mx_format *f, double y) {
   return y == 0 || !is_below_normal(f, y) ? y : copysign(fabs(y) - ldexp(1, ilogb(y)), y);
 }
 
+/* The number of the code that y has if exponent 0 has a leading one as others have. */
+static double of_binade(const mx_format *f, double y) {
+  const double t = ldexp(fabs(y), f->bias), n = t < 1 ? 0 : rint(ldexp(t - 1, (int)f->man_bits));
+  return copysign(ldexp(n, 1 - f->bias - (int)f->man_bits), y);
+}
+
 /* Ties moved to the neighbour of odd code; all else stays. */
 static double to_odd(const mx_format *f, double y) {
   int binade;
@@ -145,6 +151,8 @@ double mxi_fault_by_steps(const mx_format *f, const mx_fault *fault, double y) {
     return flushed_rounded(f, y);
   case MX_FAULT_ELEMENT_SUBNORMAL_TIMES:
     return is_below_normal(f, y) ? (double)((float)y * (float)fault->number) : y;
+  case MX_FAULT_ELEMENT_BINADE:
+    return is_below_normal(f, y) ? of_binade(f, y) : y;
   case MX_FAULT_ELEMENT_SUBNORMAL_CUT:
     return is_below_normal(f, y) ? cut_behind(f, y, 0) : y;
   case MX_FAULT_ELEMENT_HIDDEN:

@@ -60,10 +60,12 @@ static void early(list *l, size_t block, size_t rows, size_t cols) {
   add(l, MX_FAULT_TENSOR_SCALE_USED_BF16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_USED_F16, 0);
   EACH(l, MX_FAULT_TENSOR_SCALE_TARGET, 1536, 448, 6); /* largest scales of 256, and the largest element or scale alone */
-  add(l, MX_FAULT_TENSOR_SCALE_VALUE, 0)->fit = FIT_TENSOR;
-  option *factor = add(l, MX_FAULT_TENSOR_SCALE_TIMES, 0); /* of a number that is rounded, that is the likelier */
-  factor->fit = FIT_TENSOR;
-  factor->rare = 1;
+  static const int numbers[] = {MX_FAULT_TENSOR_SCALE_VALUE, MX_FAULT_TENSOR_SCALE_TIMES};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    option *o = add(l, numbers[i], 0); /* of a tensor scale that is rounded, that is the likelier */
+    o->fit = FIT_TENSOR;
+    o->rare = 1;
+  }
   static const int grouping[] = {MX_FAULT_TENSOR_SCALE_ROWS, MX_FAULT_TENSOR_SCALE_LAST, MX_FAULT_TENSOR_SCALE_RUNNING,
                                  MX_FAULT_TENSOR_SCALE_BEFORE};
   for (size_t i = 0; i < sizeof grouping / sizeof *grouping; i++)
@@ -143,6 +145,8 @@ static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
   EACH(l, MX_FAULT_AMAX_AVERAGE, 0.9, 0.1, 0.99, 0.95, 0.5);
   add(l, MX_FAULT_AMAX_WHOLE_ROW, 0);
   add(l, MX_FAULT_AMAX_STRIDED, 0);
+  EACH(l, MX_FAULT_AMAX_STRIDED_IN, 2, 4, 8, 16);
+  for (double n = 1; n <= (double)width; n *= 2) add(l, MX_FAULT_AMAX_WINDOW, n), add(l, MX_FAULT_AMAX_WINDOW, -n);
   add(l, MX_FAULT_AMAX_STRAIGHT, 0);
   for (double n = 16; n <= 128; n *= 2) add(l, MX_FAULT_AMAX_ROTATED, n);
   add(l, MX_FAULT_AMAX_TURNED, 0);
@@ -200,7 +204,11 @@ static void maxima(list *l, const mx_spec *spec, size_t area) {
 /* Other rules that make a power of two. */
 static void rules(list *l, int op, const mx_spec *spec) {
   const mx_format *scale = mx_scale_format(spec->scale);
-  for (int k = 0; mxi_fault_rule(k) && scale->kind == MX_KIND_EXP && !scale->man_bits; k++) add_format(l, op, k);
+  for (int k = 0; mxi_fault_rule(k) && scale->kind == MX_KIND_EXP && !scale->man_bits; k++) {
+    option *o = add(l, op, 0);
+    o->fault.format = k;
+    o->rare = mxi_fault_rule(k)->rule < 0;
+  }
 }
 
 static void scales(list *l, const mx_spec *spec) {
@@ -211,8 +219,12 @@ static void scales(list *l, const mx_spec *spec) {
   if (format->kind == MX_KIND_EXP) {
     add(l, MX_FAULT_SCALE_LOG2_AMAX, 0);
     add(l, MX_FAULT_SCALE_LOG2_BF16, 0);
-    for (int k = 0; mxi_fault_rule(k); k++) /* the others are keys */
-      if (mxi_fault_rule(k)->rule < 0) add_format(l, MX_FAULT_SCALE_RULE, k);
+    for (int k = 0; mxi_fault_rule(k); k++) { /* the others are keys */
+      if (mxi_fault_rule(k)->rule >= 0) continue;
+      option *o = add(l, MX_FAULT_SCALE_RULE, 0);
+      o->fault.format = k;
+      o->rare = mxi_fault_rule(k)->rule == MXI_RULE_CAST; /* which is the rule of presets where numbers are large */
+    }
     add(l, MX_FAULT_SCALE_LOG2_F16, 0);
     add(l, MX_FAULT_SCALE_OR, 0);
   } else {
@@ -252,6 +264,7 @@ static void scales(list *l, const mx_spec *spec) {
   for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) add(l, placed[i], 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_STORE_FLUSH, 0);
   add(l, MX_FAULT_STORE_RECIPROCAL, 0);
+  add(l, MX_FAULT_STORE_SIGN, 0);
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_ZERO});
   add_placed(l, MX_FAULT_STORE_KEEP, 0, (mx_region){.of = MX_REGION_TAIL});
   static const double resets[] = {127, 0, 1, 126, 56};
@@ -290,13 +303,17 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   static const int read[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_COUNT + MX_SCALE_UE5M3, MX_ELEM_COUNT + MX_SCALE_E8M0, MX_ELEM_E4M3FNUZ};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
     add_format(l, MX_FAULT_DIVISOR_AS, read[i]), add_format(l, MX_FAULT_DIVISOR_AS_NUMBER, read[i]);
-  static const int plain[] = {MX_FAULT_DIVISOR_TO_ZERO,       MX_FAULT_DIVISOR_TO_PLUS_ZERO, MX_FAULT_DIVISOR_FLUSH,
-                              MX_FAULT_DIVISOR_HALF,          MX_FAULT_DIVISOR_RCP_BF16,     MX_FAULT_DIVISOR_RCP_F16,
-                              MX_FAULT_DIVISOR_BF16,          MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
-                              MX_FAULT_DIVISOR_RCP_NAN,       MX_FAULT_DIVISOR_NO_TENSOR,    MX_FAULT_DIVISOR_TENSOR_TWICE,
-                              MX_FAULT_DIVISOR_UNROUNDED_RCP, MX_FAULT_DIVISOR_BEFORE,       MX_FAULT_DIVISOR_TENSOR_INVERTED,
-                              MX_FAULT_DIVISOR_ONE,           MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
+  static const int plain[] = {MX_FAULT_DIVISOR_TO_ZERO,      MX_FAULT_DIVISOR_TO_PLUS_ZERO,
+                              MX_FAULT_DIVISOR_FLUSH,        MX_FAULT_DIVISOR_HALF,
+                              MX_FAULT_DIVISOR_BINADE,       MX_FAULT_DIVISOR_RCP_BF16,
+                              MX_FAULT_DIVISOR_RCP_F16,      MX_FAULT_DIVISOR_BF16,
+                              MX_FAULT_DIVISOR_UNROUNDED,    MX_FAULT_DIVISOR_UNROUNDED_TIMES,
+                              MX_FAULT_DIVISOR_RCP_NAN,      MX_FAULT_DIVISOR_NO_TENSOR,
+                              MX_FAULT_DIVISOR_TENSOR_TWICE, MX_FAULT_DIVISOR_UNROUNDED_RCP,
+                              MX_FAULT_DIVISOR_BEFORE,       MX_FAULT_DIVISOR_ONE,
+                              MX_FAULT_DIVISOR_INVERTED,     MX_FAULT_DIVISOR_TWICE};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
+  add(l, MX_FAULT_DIVISOR_TENSOR_INVERTED, 0)->rare = 1; /* where it makes all zeros or the largest, so does no tensor scale */
   const int of_powers = has_powers(spec);
   for (double n = 3; n <= 16 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
   for (double n = 2; n <= 12 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_SCALE_BITS, n), add(l, MX_FAULT_DIVISOR_SCALE_BITS_NEAREST, n);
@@ -304,36 +321,17 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
 }
 
 static void elements(list *l, const mx_spec *spec) {
-  static const int plain[] = {MX_FAULT_ELEMENT_BF16,
-                              MX_FAULT_ELEMENT_BF16_CUT,
-                              MX_FAULT_ELEMENT_F16,
-                              MX_FAULT_ELEMENT_F16_CUT,
-                              MX_FAULT_ELEMENT_TRUNCATE,
-                              MX_FAULT_ELEMENT_AWAY,
-                              MX_FAULT_ELEMENT_TIES_AWAY,
-                              MX_FAULT_ELEMENT_TIES_ZERO,
-                              MX_FAULT_ELEMENT_TIES_ODD,
-                              MX_FAULT_ELEMENT_TIES_UP,
-                              MX_FAULT_ELEMENT_TIES_DOWN,
-                              MX_FAULT_ELEMENT_WRAP,
-                              MX_FAULT_CODE_INVERT,
-                              MX_FAULT_CODE_ABS,
-                              MX_FAULT_CODE_NO_NEGATIVE_ZERO,
-                              MX_FAULT_CODE_NEGATIVE_ZERO,
-                              MX_FAULT_CODE_SIGN_OF_PAIR,
-                              MX_FAULT_CODE_SIGN_OF_LARGEST,
-                              MX_FAULT_CODE_SWAP,
-                              MX_FAULT_CODE_SMEARED,
-                              MX_FAULT_CODE_LOWEST,
-                              MX_FAULT_ELEMENT_CARRY,
-                              MX_FAULT_ELEMENT_SATURATED_CARRY,
-                              MX_FAULT_ELEMENT_HALF,
-                              MX_FAULT_ELEMENT_MODULO,
-                              MX_FAULT_ELEMENT_FLUSH,
-                              MX_FAULT_ELEMENT_FLUSH_ROUNDED,
-                              MX_FAULT_ELEMENT_HIDDEN,
-                              MX_FAULT_ELEMENT_SUBNORMAL_CUT,
-                              MX_FAULT_CODE_FLUSH};
+  static const int plain[] = {MX_FAULT_ELEMENT_BF16,          MX_FAULT_ELEMENT_BF16_CUT,  MX_FAULT_ELEMENT_F16,
+                              MX_FAULT_ELEMENT_F16_CUT,       MX_FAULT_ELEMENT_TRUNCATE,  MX_FAULT_ELEMENT_AWAY,
+                              MX_FAULT_ELEMENT_TIES_AWAY,     MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_TIES_ODD,
+                              MX_FAULT_ELEMENT_TIES_UP,       MX_FAULT_ELEMENT_TIES_DOWN, MX_FAULT_ELEMENT_WRAP,
+                              MX_FAULT_CODE_INVERT,           MX_FAULT_CODE_ABS,          MX_FAULT_CODE_NO_NEGATIVE_ZERO,
+                              MX_FAULT_CODE_NEGATIVE_ZERO,    MX_FAULT_CODE_SIGN_OF_PAIR, MX_FAULT_CODE_SIGN_OF_LARGEST,
+                              MX_FAULT_CODE_BY_LARGEST,       MX_FAULT_CODE_SWAP,         MX_FAULT_CODE_SMEARED,
+                              MX_FAULT_CODE_LOWEST,           MX_FAULT_ELEMENT_CARRY,     MX_FAULT_ELEMENT_SATURATED_CARRY,
+                              MX_FAULT_ELEMENT_HALF,          MX_FAULT_ELEMENT_MODULO,    MX_FAULT_ELEMENT_FLUSH,
+                              MX_FAULT_ELEMENT_FLUSH_ROUNDED, MX_FAULT_ELEMENT_HIDDEN,    MX_FAULT_ELEMENT_SUBNORMAL_CUT,
+                              MX_FAULT_ELEMENT_BINADE,        MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   if (!has_powers(spec)) add(l, MX_FAULT_CLAMP_BF16, 0), add(l, MX_FAULT_CLAMP_F16, 0); /* else a quotient is rounded as its number is */
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
@@ -416,7 +414,8 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
 int mxi_option_is_plain(const option *o) {
   const int arg = mx_fault_row_at(o->fault.op)->arg;
   const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
-  return o->fit == FIT_NOT && !o->placed && (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
+  return o->fit == FIT_NOT && !o->placed && !o->rare &&
+         (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
 }
 
 int mxi_option_is_short_reciprocal(const option *o) { return o->fault.op == MX_FAULT_AMAX_TIMES && o->fit == FIT_NOT && !o->placed; }

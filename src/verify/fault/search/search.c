@@ -113,12 +113,11 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   const size_t count = b ? mxi_fault_bases(b, samples, n, h.largest, over, &e) : 0;
   size_t chosen[MOST_BASES];
   const size_t n_chosen = mxi_fault_bases_choose(chosen, b, count);
+  search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* soon done: of most kernels the tensor scale itself says that it is none of these */
   search_bases(&h, b, chosen, n_chosen, PASS_PLAIN);
   if (!sure(out)) mxi_search_behind(&h, over, mxi_explain_one, 1);
-  if (!sure(out) || out->n > 1)
-    search_bases(&h, b, chosen, n_chosen, PASS_TENSOR); /* of most kernels the tensor scale itself says that it is none of these */
   if (out->n && !sure(out)) mxi_explain_number(out, &h);
-  const int learned = out->most > 0; /* a number that nobody typed, and every byte with it: two faults would say no more */
+  const int learned = out->n == 1 && out->most > 0; /* a number that nobody typed, and every byte with it: two faults would say no more */
   if (!learned && (!sure(out) || out->n > 1)) search_bases(&h, b, chosen, n_chosen, PASS_EARLY);
   if (!learned && !sure(out) && !over) search_keyed(&h, keyed, n_keyed);
   if (!learned && !sure(out) && !over) search_rotated(&h, b, chosen, n_chosen);

@@ -81,8 +81,8 @@ static uint64_t extent_of(const cells *c, int of) {
   }
 }
 
-/* Fills in which cells need the fault and which it spoils, over the half of the data that is fitted to. */
-static int read_numbers(numbers *n, const cells *c, int of) {
+/* Fills in which cells need the fault and which it spoils, over the half of the data that is fitted to, or over all. */
+static int read_numbers(numbers *n, const cells *c, int of, int all_cells) {
   *n = (numbers){.extent = extent_of(c, of)};
   n->needs = noted(calloc(n->extent + 1, 1), c->v->e->until.lack);
   n->spoiled = noted(calloc(n->extent + 1, 1), c->v->e->until.lack);
@@ -91,7 +91,7 @@ static int read_numbers(numbers *n, const cells *c, int of) {
     if (c->state[i] == CELL_SAME) continue;
     const cell at = cell_at(c, i);
     const uint64_t k = number_of(c, of, at);
-    if (k < n->extent && mxi_is_for_fit(at.d, at.a)) (c->state[i] == CELL_NEEDS ? n->needs : n->spoiled)[k] = 1;
+    if (k < n->extent && (all_cells || mxi_is_for_fit(at.d, at.a))) (c->state[i] == CELL_NEEDS ? n->needs : n->spoiled)[k] = 1;
   }
   return n->needs && n->spoiled;
 }
@@ -170,10 +170,12 @@ int mxi_where(mx_region *out, double *cost, uint64_t *held, const view *v, const
   }
   mx_region best = {0};
   double least = INFINITY;
-  for (size_t k = 0; k < sizeof counted / sizeof *counted; k++) {
+  const size_t n_counted = sizeof counted / sizeof *counted;
+  for (size_t i = 0; i < 2 * n_counted && (i < n_counted || isinf(least)); i++) { /* an end of few cells may lie in the other half */
+    const size_t k = i % n_counted;
     numbers n;
     if (!elements && mxi_region_of_elements(&(mx_region){.of = counted[k]})) continue;
-    if (read_numbers(&n, &c, counted[k])) {
+    if (read_numbers(&n, &c, counted[k], i >= n_counted)) {
       mx_region g = {.of = counted[k]};
       if (interval(&g, &n)) {
         const double ends = 4 + ((g.first != 0) + (g.last != UINT64_MAX)) * log2((double)n.extent + 1);
