@@ -219,12 +219,8 @@ static void scales(list *l, const mx_spec *spec) {
   if (format->kind == MX_KIND_EXP) {
     add(l, MX_FAULT_SCALE_LOG2_AMAX, 0);
     add(l, MX_FAULT_SCALE_LOG2_BF16, 0);
-    for (int k = 0; mxi_fault_rule(k); k++) { /* the others are keys */
-      if (mxi_fault_rule(k)->rule >= 0) continue;
-      option *o = add(l, MX_FAULT_SCALE_RULE, 0);
-      o->fault.format = k;
-      o->rare = mxi_fault_rule(k)->rule == MXI_RULE_CAST; /* which is the rule of presets where numbers are large */
-    }
+    for (int k = 0; mxi_fault_rule(k); k++) /* the others are keys */
+      if (mxi_fault_rule(k)->rule < 0) add_format(l, MX_FAULT_SCALE_RULE, k);
     add(l, MX_FAULT_SCALE_LOG2_F16, 0);
     add(l, MX_FAULT_SCALE_OR, 0);
   } else {
@@ -414,7 +410,8 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
 int mxi_option_is_plain(const option *o) {
   const int arg = mx_fault_row_at(o->fault.op)->arg;
   const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
-  return o->fit == FIT_NOT && !o->placed && !o->rare &&
+  const int of_large = arg == MX_FAULT_ARG_RULE && mxi_fault_rule(o->fault.format)->rule == MXI_RULE_CAST; /* of those it is the rule floor */
+  return o->fit == FIT_NOT && !o->placed && !o->rare && !of_large &&
          (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
 }
 
