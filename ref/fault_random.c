@@ -5,7 +5,29 @@
 #include "fault_run.h"
 
 static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "xorshifts", "splitmix"};
-static const char *const joined[] = {"pcg", "fmix", "golden", "lowbias", "wang", "xorshift", "xorshift2", "xorshift3", "lcg1", "weyl", "mix64"};
+static const char *const joined[] = {"pcg",
+                                     "fmix",
+                                     "golden",
+                                     "lowbias",
+                                     "wang",
+                                     "xorshift",
+                                     "xorshift2",
+                                     "xorshift3",
+                                     "lcg1",
+                                     "weyl",
+                                     "mix64",
+                                     "knuth85ebca6b",
+                                     "knuth85ebca6bx15",
+                                     "knuth85ebca77",
+                                     "knuth85ebca77x15",
+                                     "knuth2c1b3c6d",
+                                     "knuth2c1b3c6dx15",
+                                     "knuthc2b2ae35",
+                                     "knuthc2b2ae35x15",
+                                     "knuthc2b2ae3d",
+                                     "knuthc2b2ae3dx15",
+                                     "knuth27d4eb2d",
+                                     "knuth27d4eb2dx15"};
 static const char *const counted[] = {"index", "padded", "column", "row", "block", "lane", "tile", "inrow", "inblock"};
 
 #define LENGTH(table) (sizeof table / sizeof *table)
@@ -176,6 +198,12 @@ static uint32_t word_of(const ref_random_source *s, uint32_t k, uint32_t stream)
   }
   if (!strcmp(g, "lcg1")) return 1664525u * n + 1013904223u;
   if (!strcmp(g, "weyl")) return 0x9E3779B9u * n;
+  if (!strncmp(g, "knuth", 5)) { /* its name says the second factor */
+    uint32_t x = 2654435761u * n;
+    x ^= x / 32768;
+    x *= (uint32_t)strtoul(g + 5, NULL, 16);
+    return strstr(g, "x15") ? x ^ x / 32768 : x;
+  }
   if (!strcmp(g, "mix64")) return mix64(golden + n);
   return xorshift(n, !strcmp(g, "xorshift") ? 1 : !strcmp(g, "xorshift2") ? 2 : 3);
 }

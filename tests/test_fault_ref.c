@@ -112,9 +112,37 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
     break;
   }
   case MX_FAULT_ARG_RANDOM: {
-    static const char *const generators[] = {"philox",    "philox1",   "curand", "curand4", "lfsr16",  "lcg",  "xorshifts",
-                                             "splitmix",  "pcg",       "fmix",   "golden",  "lowbias", "wang", "xorshift",
-                                             "xorshift2", "xorshift3", "lcg1",   "weyl",    "mix64"};
+    static const char *const generators[] = {"philox",
+                                             "philox1",
+                                             "curand",
+                                             "curand4",
+                                             "lfsr16",
+                                             "lcg",
+                                             "xorshifts",
+                                             "splitmix",
+                                             "pcg",
+                                             "fmix",
+                                             "golden",
+                                             "lowbias",
+                                             "wang",
+                                             "xorshift",
+                                             "xorshift2",
+                                             "xorshift3",
+                                             "lcg1",
+                                             "weyl",
+                                             "mix64",
+                                             "knuth85ebca6b",
+                                             "knuth85ebca77",
+                                             "knuth2c1b3c6d",
+                                             "knuthc2b2ae35",
+                                             "knuthc2b2ae3d",
+                                             "knuth27d4eb2d",
+                                             "knuth85ebca6bx15",
+                                             "knuth85ebca77x15",
+                                             "knuth2c1b3c6dx15",
+                                             "knuthc2b2ae35x15",
+                                             "knuthc2b2ae3dx15",
+                                             "knuth27d4eb2dx15"};
     static const char *const counts[] = {"index", "padded/2", "column", "row", "block", "lane/4", "tile2", "tile16/8", "index/128"};
     static const char *const parts[] = {"32", "24", "1", "16", "low8", "low32", "folded", "15", "low1", "split16", "split4"};
     const uint32_t g = below(sizeof generators / sizeof *generators);
@@ -125,7 +153,7 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
     break;
   }
   case MX_FAULT_ARG_RULE: {
-    static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down"};
+    static const char *const rules[] = {"floor", "ceil", "even", "up", "nearest", "down", "half up", "cast"};
     snprintf(argument, sizeof argument, " %s", rules[below(sizeof rules / sizeof *rules)]);
     break;
   }

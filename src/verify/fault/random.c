@@ -221,6 +221,13 @@ static uint32_t pcg(uint32_t n) {
   return w >> 22 ^ w;
 }
 
+/* Generators from KNUTH85EBCA6B on: two products and a shift between them, and in each second one a shift behind. */
+static uint32_t knuth(uint32_t n, int which) {
+  static const uint32_t by[] = {0x85EBCA6B, 0x85EBCA77, 0x2C1B3C6D, 0xC2B2AE35, 0xC2B2AE3D, 0x27D4EB2D};
+  const uint32_t x = n * 0x9E3779B1u, w = (x ^ x >> 15) * by[which / 2];
+  return which % 2 ? w ^ w >> 15 : w;
+}
+
 uint32_t mxi_random_word(const random_source *s, random_count at) {
   const uint32_t count = at.k, seed = s->seed + at.stream;
   const uint32_t n = s->join == MXI_JOIN_XOR ? s->seed ^ count : s->seed + count;
@@ -261,8 +268,10 @@ uint32_t mxi_random_word(const random_source *s, random_count at) {
     return n * 1664525u + 1013904223u;
   case MXI_RANDOM_WEYL:
     return n * 0x9E3779B9u;
-  default: /* the 64 bits of the sum, mixed */
+  case MXI_RANDOM_MIX64: /* the 64 bits of the sum, mixed */
     return splitmix(n + UINT64_C(0x9E3779B97F4A7C15));
+  default:
+    return knuth(n, s->generator - MXI_RANDOM_KNUTH85EBCA6B);
   }
 }
 

@@ -24,7 +24,19 @@
   X(XORSHIFT3, "xorshift3", 0)                                                                                                                 \
   X(LCG, "lcg1", 0)                                                                                                                            \
   X(WEYL, "weyl", 0)                                                                                                                           \
-  X(MIX64, "mix64", 0)
+  X(MIX64, "mix64", 0)                                                                                                                         \
+  X(KNUTH85EBCA6B, "knuth85ebca6b", 0)                                                                                                         \
+  X(KNUTH85EBCA6BX15, "knuth85ebca6bx15", 0)                                                                                                   \
+  X(KNUTH85EBCA77, "knuth85ebca77", 0)                                                                                                         \
+  X(KNUTH85EBCA77X15, "knuth85ebca77x15", 0)                                                                                                   \
+  X(KNUTH2C1B3C6D, "knuth2c1b3c6d", 0)                                                                                                         \
+  X(KNUTH2C1B3C6DX15, "knuth2c1b3c6dx15", 0)                                                                                                   \
+  X(KNUTHC2B2AE35, "knuthc2b2ae35", 0)                                                                                                         \
+  X(KNUTHC2B2AE35X15, "knuthc2b2ae35x15", 0)                                                                                                   \
+  X(KNUTHC2B2AE3D, "knuthc2b2ae3d", 0)                                                                                                         \
+  X(KNUTHC2B2AE3DX15, "knuthc2b2ae3dx15", 0)                                                                                                   \
+  X(KNUTH27D4EB2D, "knuth27d4eb2d", 0)                                                                                                         \
+  X(KNUTH27D4EB2DX15, "knuth27d4eb2dx15", 0)
 enum {
 #define X(id, name, keyed) MXI_RANDOM_##id,
   MXI_GENERATORS(X)
