@@ -170,6 +170,8 @@ static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t
     *code = there ? r->used[to] : ref_code(r->plan.scale, num_int(1), &nearest, 0);
   } else if (IS(f, "block over")) {
     *code = r->used[d * r->across + a / (by >= 1 ? (size_t)by : 1)];
+  } else if (IS(f, "block modulo")) {
+    *code = r->used[d * r->across + (by >= 1 ? a % (size_t)by : a)];
   } else if (IS(f, "repeated")) {
     *code = r->used[d * r->across + col % r->across];
   } else if (IS(f, "lanes down of")) {

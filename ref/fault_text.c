@@ -140,6 +140,7 @@ static const struct {
              {REF_DIVISOR, NOTHING, "down"},
              {REF_DIVISOR, COUNT, "order"},
              {REF_DIVISOR, COUNT, "block over"},
+             {REF_DIVISOR, COUNT, "block modulo"},
              {REF_DIVISOR, NOTHING, "repeated"},
              {REF_DIVISOR, COUNT, "lanes alike in"},
              {REF_DIVISOR, NOTHING, "lanes from"},

@@ -307,6 +307,7 @@ static const struct {
     {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- zero to zero"}, {0, 0}, {0x80, 0x80}},
     {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- reciprocal, NaN to largest"}, {0, 0}, {0xF7, 0xF7}},
     {"nvfp4-plain", {"all: scale rounding <- value 0", "rows=1: divisor <- zero to +0"}, {0, 0}, {0xF7, 0x00}}, /* 6 / 0 */
+    {"ocp-mxfp4", {"all: divisor <- block modulo 2"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- block over 2"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- repeated"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- lanes alike in 1"}, {127, 126}, {0xE7, 0xE7}}, /* -1 by 2^-2 */

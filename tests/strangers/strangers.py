@@ -42,9 +42,10 @@ import set_k
 import set_l
 import set_m
 import set_n
+import set_o
 
 SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j,
-        "k": set_k, "l": set_l, "m": set_m, "n": set_n}
+        "k": set_k, "l": set_l, "m": set_m, "n": set_n, "o": set_o}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 

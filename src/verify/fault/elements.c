@@ -219,6 +219,9 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
   case MX_FAULT_DIVISOR_OVER:
     *code = r->used[d * r->across + a / (f->number >= 1 ? by : 1)];
     return 1;
+  case MX_FAULT_DIVISOR_MODULO:
+    *code = r->used[d * r->across + (f->number >= 1 ? a % by : a)];
+    return 1;
   case MX_FAULT_DIVISOR_REPEATED:
     *code = r->used[d * r->across + col % r->across];
     return 1;

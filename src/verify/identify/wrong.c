@@ -45,8 +45,30 @@ static int has_rule(const observation *o, const uint8_t *wrong, size_t n_wrong, 
   return 0;
 }
 
+/* By how many steps the stored scale of a block is off, and the steps of an element between its code and that of the spec. */
+static int steps_of_scale(const block_at *b, const mx_tensor *t, size_t block_rows, size_t block_cols) {
+  return t->scale_bytes == 1 ? (int)b->scale - (int)t->scales[b->row / block_rows * t->scale_cols + b->col / block_cols] : 0;
+}
+static unsigned steps_of_code(const mx_format *f, uint32_t is, uint32_t was) {
+  const uint32_t sign = f->sign_bits ? UINT32_C(1) << (f->bits - 1) : 0;
+  if (f->kind == MX_KIND_INT) return (unsigned)abs((int)(int8_t)is - (int)(int8_t)was);
+  return (is ^ was) & sign ? f->max_code : (unsigned)abs((int)(is & ~sign) - (int)(was & ~sign));
+}
+
+/* What is wrong as numbers: codes to a neighbour alone, scales all in one direction and not far. Then it is no place that decides it. */
+typedef struct steps {
+  int up, down, far;
+} steps;
+enum { FAR_POWERS = 4 };
+
+static void note_scale(steps *s, int by, const mx_format *scale) {
+  s->up |= by > 0;
+  s->down |= by < 0;
+  s->far |= abs(by) > FAR_POWERS << scale->man_bits;
+}
+
 /* The lanes, row by row in the block, whose codes are wrong somewhere: how many, and the first and the last. 0: there is no memory, or none. */
-static size_t find_lanes(size_t *first, size_t *last, const observation *o, const mx_spec *spec, const uint8_t *wrong) {
+static size_t find_lanes(size_t *first, size_t *last, steps *by, const observation *o, const mx_spec *spec, const uint8_t *wrong) {
   static const mx_exec one = {.n_threads = 1};
   uint8_t seen[MOST_LANES] = {0};
   size_t n = 0;
@@ -61,9 +83,13 @@ static size_t find_lanes(size_t *first, size_t *last, const observation *o, cons
       for (size_t k = o->facts[i].first_block; k < end; k++) {
         size_t rows, cols;
         mxi_observation_extent(o, &o->blocks[k], &rows, &cols);
+        const int off = wrong[k] ? steps_of_scale(&o->blocks[k], &t, o->block_rows, o->block_cols) : 0;
+        if (o->blocks[k].kind != BLOCK_ZERO) note_scale(by, off, mx_scale_format(run.scale));
         for (size_t e = 0; wrong[k] && e < rows * cols; e++) {
           const size_t row = o->blocks[k].row + e / cols, col = o->blocks[k].col + e % cols;
-          seen[e / cols * o->block_cols + e % cols] |= mx_code_at(&t, &run, row, col) != s->codes[row * s->cols + col];
+          const uint32_t is = s->codes[row * s->cols + col], was = mx_code_at(&t, &run, row, col);
+          seen[e / cols * o->block_cols + e % cols] |= is != was;
+          by->far |= !off && steps_of_code(mx_elem_format(run.elem), is, was) > 1;
         }
       }
     mx_tensor_free(&t);
@@ -81,9 +107,11 @@ void mxi_note_scattered(mx_bug *bug, const inquiry *q, const uint8_t *wrong) {
   size_t n = 0, first = 0, last = 0;
   for (size_t k = 0; k < o->n_blocks; k++) n += wrong[k];
   if (n < FEWEST || n * AT_MOST_ONE_IN > o->n_blocks || q->stochastic || mxi_spec_random(&q->best.spec)) return;
-  for (int by = 0; by < 3; by++)
-    if (has_rule(o, wrong, n, by)) return;
-  const size_t lanes = find_lanes(&first, &last, o, &q->best.spec, wrong);
+  for (int order = 0; order < 3; order++)
+    if (has_rule(o, wrong, n, order)) return;
+  steps by = {0};
+  const size_t lanes = find_lanes(&first, &last, &by, o, &q->best.spec, wrong);
+  if (!by.far && !(by.up && by.down)) return;
   char where[80] = "in some of their lanes";
   if (!q->best.got.codes)
     snprintf(where, sizeof where, "in no code, but their scale alone");

@@ -284,6 +284,7 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   EACH(l, MX_FAULT_DIVISOR_ORDER, -1, 1);
   add(l, MX_FAULT_DIVISOR_ORDER, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
+  EACH(l, MX_FAULT_DIVISOR_MODULO, 2, 4, 8, 16);
   for (size_t n = 1; n < area && n <= 16; n *= 2) add(l, MX_FAULT_DIVISOR_LANES_DOWN, (double)n);
   add(l, MX_FAULT_DIVISOR_REPEATED, 0);
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1, -2, -4, -8, -16);
@@ -370,9 +371,11 @@ static void pitches(list *l, size_t across) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops && pitch != last; i++) add(l, ops[i], (double)pitch);
     last = pitch;
   }
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) { /* of a buffer for blocks of twice or half the width */
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) { /* of a buffer for blocks of twice or half the width; and off by one */
     if (across >= 2) add(l, ops[i], (double)(across / 2));
     add(l, ops[i], (double)across * 2);
+    if (across >= 2) add(l, ops[i], (double)across - 1);
+    add(l, ops[i], (double)across + 1);
   }
 }
 
