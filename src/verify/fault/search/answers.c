@@ -155,9 +155,9 @@ int mxi_has_number(const blame *b) {
 /* A number that was read off is no rival of faults without one if nobody would type it, for which nothing is held, or over a preset that few know. */
 static int is_far_fetched(const blame *b, const mx_fault *faults, size_t n) {
   blame answer = {.n = n};
-  if (n > MX_FAULTS) return 0;
+  if (!n || n > MX_FAULTS) return 0;
   memcpy(answer.fault, faults, n * sizeof *faults);
-  return n && !mxi_has_number(&answer) && mxi_has_number(b) && (!b->held || !mxi_preset_well_known(b->preset));
+  return !mxi_has_number(&answer) && mxi_has_number(b) && (!b->held || !mxi_preset_well_known(b->preset));
 }
 
 int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
