@@ -34,19 +34,8 @@ static float with_next(const fault_run *r, size_t d, size_t a, ptrdiff_t n, floa
   return before;
 }
 
-/* Over the elements a, a + n, a + 2 n, ... of the block's rows, n the number of blocks in a row. */
-static float strided(const fault_run *r, size_t d, size_t a) {
-  float m = 0;
-  for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-    for (size_t i = 0; i < r->block_cols && a + i * r->across < r->cols; i++) {
-      const size_t at = row * r->cols + a + i * r->across;
-      m = with_finite(m, r->x, at, at + 1);
-    }
-  return m;
-}
-
 /* Over the elements a, a + n, a + 2 n, ... of each n blocks, in place of the a-th of them; not where the row has fewer. */
-static float strided_in(const fault_run *r, size_t d, size_t a, size_t n, float before) {
+static float strided(const fault_run *r, size_t d, size_t a, size_t n, float before) {
   const size_t first = a / n * n, left = first * r->block_cols + a - first;
   float m = 0;
   if (first + n > r->across) return before;
@@ -229,9 +218,9 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
   case MX_FAULT_AMAX_FIRST_BLOCK:
     return mxi_grid_amax(&grid, d, mxi_fault_other(f, a, r->across));
   case MX_FAULT_AMAX_STRIDED:
-    return strided(r, d, a);
+    return strided(r, d, a, r->across, before);
   case MX_FAULT_AMAX_STRIDED_IN:
-    return strided_in(r, d, a, n, before);
+    return strided(r, d, a, n, before);
   case MX_FAULT_AMAX_WINDOW:
     return window(r, d, a, (ptrdiff_t)k);
   case MX_FAULT_AMAX_STRAIGHT:

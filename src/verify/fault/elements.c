@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
-#include "verify/fault/elements.h"
 
 /* ---- the divisor */
 

@@ -119,6 +119,7 @@ static int has_square_tiles(const mx_spec *spec, const mx_sample *s) {
 /* Does an element have the code of an Inf, and are all inputs finite? Then numbers beyond the largest become that. */
 static int overflows(const mx_format *elem, const mx_sample *s) {
   size_t infinite = 0;
+  if (elem->inf_code == MX_NO_CODE) return 0;
   for (size_t i = 0; i < s->rows * s->cols; i++) {
     if (!isfinite(s->x[i / s->cols * s->ld + i % s->cols])) return 0;
     infinite += isinf(mx_decode(elem, s->codes[i])) != 0;
