@@ -1,13 +1,13 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
 usage: strangers.py MXGOLD [NAME...]
-environment: SET=kernels (the default), fresh, a to j (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
+environment: SET=kernels (the default), fresh, a to r (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
 
 For each kernel: identify on one input; what it gives to reproduce is run on two others, one of the same kind and one of another kind, and compared
 byte by byte.
   named     exit 0 or a named fault, and every byte of both
   FALSE     exit 0 or a named fault, and not every byte of them: an answer that costs trust
-  honest    no such answer: nothing, a spec that only fits, or a cause in words that no fault says (grade none)
+  honest    no such answer: nothing, a spec that only fits ("right:" where it gives every byte of both others), or a cause in words that no fault says (grade none)
   unseen    the kernel gives the bytes of a right one on the first input, and its preset is the answer
   open      the first input does not decide between the answer and the kernel, and says so: the answer lists a key as undecided, and with another
             value of that key it gives every byte of both others, or with faults that it lists as not ruled out; or exit 0 with a preset, whose bytes the kernel gives on the first input and on
@@ -43,9 +43,12 @@ import set_l
 import set_m
 import set_n
 import set_o
+import set_p
+import set_q
+import set_r
 
 SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j,
-        "k": set_k, "l": set_l, "m": set_m, "n": set_n, "o": set_o}
+        "k": set_k, "l": set_l, "m": set_m, "n": set_n, "o": set_o, "p": set_p, "q": set_q, "r": set_r}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 
@@ -188,6 +191,9 @@ def run(mxgold, row, kind, seed):
         bug = answer.get("bug") or {}
         claims = p.returncode == 0 or (bug.get("name") and not any(bug.get("left", {}).values()) and answer["grade"] == "confirmed")
         if not claims:
+            if answer["grade"] == "fits":
+                got = [give(mxgold, folder, f"x{k}", draw[k], answer) for k in (1, 2)]
+                answer["foretells"] = all(g is not None and same(w, g) for w, g in zip(want[1:], got))
             return "honest", answer, took
         if p.returncode == 0 and answer.get("preset") and is_right(draw[0], want[0]):
             return ("named" if is_right(draw[1], want[1]) and is_right(draw[2], want[2]) else "unseen"), answer, took
@@ -209,19 +215,20 @@ def main():
     seeds = [int(s) for s in os.environ.get("SEED", "1").split(",")]
     todo = [(r, k, s) for s in seeds for k in kinds for r in rows if not only or any(o in r[0] for o in only)]
     count = {"named": 0, "FALSE": 0, "honest": 0, "unseen": 0, "open": 0, "trouble": 0}
-    slowest = 0.0
+    slowest, foretell = 0.0, 0
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "1"))) as beside:
         for (row, kind, seed), (what, answer, took) in zip(todo, beside.map(lambda t: run(mxgold, *t), todo)):
             count[what] += 1
             slowest = max(slowest, took)
+            foretell += answer.get("foretells", False)
             bug = answer.get("bug") or {}
             said = bug.get("fault") or bug.get("name") or (answer.get("preset") if answer.get("exact") else None) or ""
-            print(f"{what:8} {answer.get('grade', ''):9} {took:5.1f}s  {kind or row[2]:10} {seed:3}  {row[0]:50} {said}")
+            print(f"{what:8} {answer.get('grade', ''):9} {took:5.1f}s  {kind or row[2]:10} {seed:3}  {row[0]:50} {'right: ' if answer.get('foretells') else ''}{said}")
             if only or what in ("FALSE", "trouble"):
                 print("         ", answer["verdict"][:1200])
             sys.stdout.flush()
     n = sum(count.values())
-    print(f"\n{n} kernels: {count['named']} named, {count['FALSE']} false answers, {count['honest']} honest, {count['unseen']} unseen, "
+    print(f"\n{n} kernels: {count['named']} named, {count['FALSE']} false answers, {count['honest']} honest (of them {foretell} answers that only fit and give every byte of both others), {count['unseen']} unseen, "
           f"{count['open']} open, {count['trouble']} refused; slowest {slowest:.1f} s")
     return count["FALSE"] > 0
 
