@@ -258,6 +258,8 @@ int ref_rounded(uint64_t *code, const ref_run *r, const ref_plan *plan, num y, s
   if (how.base.round == MX_ROUND_SCAN_X || how.base.round == MX_ROUND_SCAN_Y) how.base.round = MX_ROUND_RNE;
   if (round) direct(&how, round, y);
   if (round && IS(round, "float16 then cut")) y = num_round(num_round(y, NUM_F32), NUM_F16);
+  if (round && IS(round, "float16 then cut") && y.kind == NUM_INF && format->inf_code != MX_NO_CODE)
+    how.base.overflow = MX_OVERFLOW_IEEE, how.base.inf = MX_ELEM_INF_OVERFLOW;
   if (round && IS(round, "half added") && !is_far(y)) y = half_added(format, y);
   if (round && IS(round, "ties to odd") && !is_far(y)) y = ties_to_odd(format, y);
   if (round && ref_is_random(round) && !num_is_nan(y) && y.kind != NUM_INF) {

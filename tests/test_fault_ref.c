@@ -549,18 +549,25 @@ START_TEST(maxima_without_a_number) {
 }
 END_TEST
 
-/* A scale that is zero divides by 0 under a fault that takes its reciprocal, also where its byte means 2^-127: of numbers that are rounded to zero for their
- * maximum, and of zeros. Infinite quotients saturate, NaN counts as +Inf. */
-START_TEST(reciprocals_of_a_zero_scale) {
+/* Ends of the range. A scale that is zero divides by 0 under a fault that takes its reciprocal, also where its byte means 2^-127: of numbers that are rounded
+ * to zero for their maximum, and of zeros. Infinite quotients saturate, NaN counts as +Inf. And what binary16 makes infinite, from 65520 on, has the upper
+ * byte of its Inf, which is that of E5M2: 1.99975 is 65528 over 2^-15, 1.9995 is 65520 less a little. */
+START_TEST(ends_of_the_range) {
+  static const char reciprocal[1][MX_FAULT_TEXT] = {"all: divisor <- reciprocal, NaN to largest"};
+  static const char upper_byte[1][MX_FAULT_TEXT] = {"all: element rounding <- float16 then cut"};
   static const struct {
     const char *spec;
     float x;
-    uint8_t codes;
-  } kernels[] = {{"scale.rule=even scale.zero=max elem.overflow=ieee", 1e-44f, 0xF7},
-                 {"scale.rule=even scale.zero=zero", 1e-44f, 0xF7},
-                 {"scale.zero=zero scale.allzero=chain", 0, 0x77},
-                 {"scale.zero=max scale.allzero=chain", 0, 0x77}};
-  static const char fault[1][MX_FAULT_TEXT] = {"all: divisor <- reciprocal, NaN to largest"};
+    uint8_t scale, codes;
+    const char (*fault)[MX_FAULT_TEXT];
+  } kernels[] = {{"scale.rule=even scale.zero=max elem.overflow=ieee", 1e-44f, 0, 0xF7, reciprocal},
+                 {"scale.rule=even scale.zero=zero", 1e-44f, 0, 0xF7, reciprocal},
+                 {"scale.zero=zero scale.allzero=chain", 0, 0, 0x77, reciprocal},
+                 {"scale.zero=max scale.allzero=chain", 0, 0, 0x77, reciprocal},
+                 {"elem=e5m2", 1.99975f, 112, 0x7C, upper_byte},
+                 {"elem=e5m2", -1.99975f, 112, 0xFC, upper_byte},
+                 {"elem=e5m2", 1.9995f, 112, 0x7B, upper_byte},
+                 {"elem=e5m2fnuz", 1.99975f, 112, 0x7F, upper_byte}};
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     static float x[32];
     mx_spec spec = {0};
@@ -568,12 +575,13 @@ START_TEST(reciprocals_of_a_zero_scale) {
     mx_tensor t;
     ck_assert_int_eq(mx_spec_parse(&spec, kernels[i].spec, NULL), MX_OK);
     for (size_t k = 0; k < 32; k++) x[k] = k % 2 ? -kernels[i].x : kernels[i].x;
-    const outcome o = run(&spec, x, 1, 32, fault, fault, 1);
+    const outcome o = run(&spec, x, 1, 32, kernels[i].fault, kernels[i].fault, 1);
     ck_assert_msg(verdict(&o) == SAME, "%s: code byte %zd", kernels[i].spec, (ssize_t)o.code);
-    ck_assert_int_eq(mx_fault_parse(&f, fault[0], NULL), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f, kernels[i].fault[0], NULL), MX_OK);
     ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
     ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_OK);
-    ck_assert_msg(t.scales[0] == 0 && t.codes[0] == kernels[i].codes, "%s: scale %02X, codes %02X", kernels[i].spec, t.scales[0], t.codes[0]);
+    ck_assert_msg(t.scales[0] == kernels[i].scale && t.codes[0] == kernels[i].codes, "%s: scale %02X, codes %02X", kernels[i].spec, t.scales[0],
+                  t.codes[0]);
     mx_tensor_free(&t);
   }
 }
@@ -714,7 +722,7 @@ int main(void) {
   tcase_add_test(c, worked_numbers_hold_for_both);
   tcase_add_test(c, both_refuse_negative_tensor_scales);
   tcase_add_test(c, maxima_without_a_number);
-  tcase_add_test(c, reciprocals_of_a_zero_scale);
+  tcase_add_test(c, ends_of_the_range);
   tcase_add_test(c, a_mutant_of_the_reference_is_seen);
   tcase_add_test(c, random_faults_give_the_same_bytes);
   suite_add_tcase(s, c);

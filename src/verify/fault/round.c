@@ -113,7 +113,10 @@ int mxi_fault_rounded(uint32_t *code, const fault_run *r, const mx_plan *p, doub
   mx_encoding how = as_other ? (mx_encoding){0} : p->encode;
   if (how.round == MX_ROUND_SCAN_X || how.round == MX_ROUND_SCAN_Y) how.round = MX_ROUND_RNE;
   int to = MX_ROUND_RNE; /* where codes are counted on beyond the largest */
-  if (round && round->op == MX_FAULT_ELEMENT_F16_THEN_CUT) y = (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16);
+  if (round && round->op == MX_FAULT_ELEMENT_F16_THEN_CUT) {
+    y = (double)mxi_round_dtype((float)y, MX_INPUT_DTYPE_FLOAT16);
+    if (format->inf_code != MX_NO_CODE) how.overflow = MX_OVERFLOW_IEEE, how.inf = MX_ELEM_INF_OVERFLOW; /* its Inf has that upper byte */
+  }
   if (round) to = direction(round, signbit(y) != 0, to), how.round = direction(round, signbit(y) != 0, how.round);
   if (round && mxi_fault_is_random(round->op) && isfinite(y)) {
     *code = mxi_random_code(r, format, round, y, row, col);
