@@ -61,7 +61,9 @@ static int meets(const mx_format *format, const ref_fault *f, num y) {
   uint64_t low;
   if (!is_threshold(f)) return 1;
   if (num_is_nan(y) || !gap_of(&low, format, f)) return 0;
-  return num_cmp(num_abs(y), ref_value(format, low)) > 0 && num_cmp(num_abs(y), ref_value(format, low + 1)) < 0;
+  if (num_cmp(num_abs(y), ref_value(format, low + 1)) >= 0) return 0;
+  if (num_cmp(num_abs(y), ref_value(format, low)) == 0) return IS(f, "up from") && num_cmp(num_abs(ref_argument(f)), num_abs(y)) == 0;
+  return num_cmp(num_abs(y), ref_value(format, low)) > 0;
 }
 
 static uint64_t carry_lost(const mx_format *format, num y) {

@@ -368,6 +368,8 @@ static const struct {
     /* 4.5, -0.75; 4.5, -1.5: */
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- up from 4.5"}, {127, 126}, {0xA7, 0xB7}},
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- up beyond 0.75"}, {127, 126}, {0x96, 0xB6}},
+    {"ocp-mxfp4", {"all: element rounding <- up from 1"}, {127, 126}, {0xB7, 0xC7}}, /* -1 is a number of the format, and becomes -1.5 */
+    {"ocp-mxfp4", {"all: element rounding <- up beyond 1"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- flush"}, {127, 126}, {0x86, 0xB6}},
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- subnormal times 2"}, {127, 126}, {0xB6, 0xB6}},
     {"ocp-mxfp4", {"all: input <- times 0.75", "all: element rounding <- guard bits 0"}, {127, 126}, {0x96, 0xB6}},

@@ -69,10 +69,13 @@ static int gap_of(uint32_t *low, const mx_format *f, const mx_fault *fault) {
   return *low < f->max_code;
 }
 
+/* From a threshold that is a number of the format on, that number goes up, too. */
 int mxi_fault_meets(const mx_format *f, const mx_fault *fault, double y) {
   uint32_t low;
   if (!mxi_fault_is_threshold(fault->op)) return 1;
-  return gap_of(&low, f, fault) && fabs(y) > mx_decode(f, low) && fabs(y) < mx_decode(f, low + 1);
+  if (!gap_of(&low, f, fault) || !(fabs(y) < mx_decode(f, low + 1))) return 0;
+  const double down = mx_decode(f, low);
+  return fabs(y) > down || (fabs(y) == down && down == fabs((double)(float)fault->number) && fault->op == MX_FAULT_ELEMENT_THRESHOLD);
 }
 
 static uint32_t by_threshold(const mx_format *f, const mx_fault *fault, double y) {

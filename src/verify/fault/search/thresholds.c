@@ -9,6 +9,7 @@
 typedef struct gap {
   uint32_t low;    /* the magnitude of the smaller one */
   double down, up; /* the largest quotient between them that went down, the smallest that went up */
+  int met;         /* some quotient of that size went down: else it is the smaller neighbour, which none is equal to or which goes up */
   uint64_t held;   /* wrong codes in blocks that are not fitted to */
 } gap;
 
@@ -63,14 +64,14 @@ static int narrow(gaps *g, view *v) {
           gap *at = &g->at[i];
           if (seen != at->low && seen != at->low + 1) continue;
           const double y = fabs(mxi_fault_quotient(r, &b, row, col));
-          if (!(y > mx_decode(e, at->low) && y < mx_decode(e, at->low + 1))) continue;
-          if (seen == at->low && y > at->down) at->down = y;
+          if (!(y >= mx_decode(e, at->low) && y < mx_decode(e, at->low + 1))) continue;
+          if (seen == at->low && y >= at->down) at->down = y, at->met = 1;
           if (seen != at->low && y < at->up) at->up = y;
         }
       }
   }
   for (size_t i = 0; i < g->n; i++)
-    if (g->at[i].down >= g->at[i].up) return 0;
+    if (g->at[i].down > g->at[i].up || (g->at[i].down == g->at[i].up && g->at[i].met)) return 0;
   return 1;
 }
 
@@ -108,7 +109,7 @@ static int take_number(thresholds *out, const mx_format *e, const gap *at) {
   double c, bits;
   if (!plainest(&c, &bits, at->down, at->up, mx_decode(e, at->low + 1) - mx_decode(e, at->low))) return 0;
   /* A number that no quotient is equal to goes to the even code, as nearest numbers do. */
-  const int beyond = (double)(float)c == at->down || ((double)(float)c != at->up && at->low % 2 == 0);
+  const int beyond = ((double)(float)c == at->down && at->met) || ((double)(float)c != at->up && at->low % 2 == 0);
   take(out, (mx_fault){.op = beyond ? MX_FAULT_ELEMENT_BEYOND : MX_FAULT_ELEMENT_THRESHOLD, .number = c}, 13 + e->bits + bits,
        at->held * (e->bits - 2));
   return 1;
