@@ -39,6 +39,15 @@ static void multiply_by_divisor(ref_plan *plan, num *stored) {
 
 static int is_of_groups(const ref_fault *f) { return IS(f, "rows") || IS(f, "last of rows") || IS(f, "running") || IS(f, "running before"); }
 
+static int is_stored_alone(const ref_fault *f) { return IS(f, "stored reciprocal") || IS(f, "stored divisor") || IS(f, "stored amax"); }
+
+/* What is stored where nothing is computed with it. */
+static num stored_alone(const ref_fault *f, const ref_plan *plan, num stored) {
+  if (IS(f, "stored amax")) return plan->amax;
+  if (IS(f, "stored reciprocal")) return num_div_r(num_int(1), stored, NUM_F32);
+  return num_is_zero(plan->amax) ? num_int(1) : num_div_r(num_round(plan->target, NUM_F32), plan->amax, NUM_F32);
+}
+
 void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
   const mx_spec *own = plan->spec;
   const num seen = plan->seen;
@@ -53,6 +62,10 @@ void ref_fault_tensor_scale(const ref_run *r, ref_plan *plan, num *stored) {
     if (f->stage != REF_TENSOR_SCALE || is_of_groups(f) || IS(f, "target")) continue;
     if (IS(f, "divisor")) {
       multiply_by_divisor(plan, stored);
+      continue;
+    }
+    if (is_stored_alone(f)) {
+      *stored = stored_alone(f, plan, *stored);
       continue;
     }
     mx_spec other = *own;

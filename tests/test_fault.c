@@ -138,14 +138,18 @@ START_TEST(worked_tensor_scale) {
   static const struct {
     const char *fault;
     uint8_t scale[2], code[2];
-  } rows[] = {{"rows=9: code <- abs", {126, 105}, {0x57, 0x77}},
-              {"all: tensor scale <- value 1", {56, 35}, {0x57, 0x77}},     /* scales 1 and 1/6, as E4M3 0.171875: 1 / 0.171875 = 5.8 is 6 */
-              {"all: tensor scale <- divisor", {126, 105}, {0x57, 0x77}},   /* S = 448 */
-              {"all: tensor scale <- times 0.5", {126, 113}, {0x77, 0x77}}, /* 896 saturates: 12, 6; 149.3, as E4M3 144: 6.2 */
-              {"all: scale rounding <- better of 6 and 4", {126, 110}, {0x57, 0x66}}, /* 448 saturates; 448 / 4 = 112 makes 1 a 4 */
-              {"all: scale rounding <- worse of 6 and 4", {126, 105}, {0x57, 0x77}},
-              {"all: scale store <- block xor 1", {105, 126}, {0x57, 0x77}},
-              {"all: divisor <- block xor 1", {126, 105}, {0x77, 0x22}}}; /* 6 * 448 / 72 saturates, 18.7; 448 / 448 = 1 is 2 */
+    float stored; /* 0: 6 / 2688 */
+  } rows[] = {{"rows=9: code <- abs", {126, 105}, {0x57, 0x77}, 0},
+              {"all: tensor scale <- stored reciprocal", {126, 105}, {0x57, 0x77}, 0x1.BFFFFEp8f}, /* a step below 448 */
+              {"all: tensor scale <- stored divisor", {126, 105}, {0x57, 0x77}, 448},
+              {"all: tensor scale <- stored amax", {126, 105}, {0x57, 0x77}, 6},
+              {"all: tensor scale <- value 1", {56, 35}, {0x57, 0x77}, 0}, /* scales 1 and 1/6, as E4M3 0.171875: 1 / 0.171875 = 5.8 is 6 */
+              {"all: tensor scale <- divisor", {126, 105}, {0x57, 0x77}, 448},
+              {"all: tensor scale <- times 0.5", {126, 113}, {0x77, 0x77}, 0},           /* 896 saturates: 12, 6; 149.3, as E4M3 144: 6.2 */
+              {"all: scale rounding <- better of 6 and 4", {126, 110}, {0x57, 0x66}, 0}, /* 448 saturates; 448 / 4 = 112 makes 1 a 4 */
+              {"all: scale rounding <- worse of 6 and 4", {126, 105}, {0x57, 0x77}, 0},
+              {"all: scale store <- block xor 1", {105, 126}, {0x57, 0x77}, 0},
+              {"all: divisor <- block xor 1", {126, 105}, {0x77, 0x22}, 0}}; /* 6 * 448 / 72 saturates, 18.7; 448 / 448 = 1 is 2 */
   float x[32] = {6, 3};
   x[16] = x[17] = 1;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -156,7 +160,7 @@ START_TEST(worked_tensor_scale) {
     ck_assert_int_eq(mx_fault_parse(&f, rows[i].fault, NULL), MX_OK);
     ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
     ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_OK);
-    ck_assert(t.tensor_scale == (strstr(rows[i].fault, "scale <- divisor") ? 448 : 6.0f / 2688.0f));
+    ck_assert_msg(t.tensor_scale == (rows[i].stored != 0 ? rows[i].stored : 6.0f / 2688.0f), "%s: %.9g", rows[i].fault, (double)t.tensor_scale);
     for (size_t k = 0; k < 2; k++) {
       ck_assert_msg(t.scales[k] == rows[i].scale[k], "%s: scale %zu is %u", rows[i].fault, k, t.scales[k]);
       ck_assert_msg(t.codes[8 * k] == rows[i].code[k], "%s: codes %zu are %02X", rows[i].fault, k, t.codes[8 * k]);
@@ -373,17 +377,15 @@ static void identify_kernel(mx_identity *id, const float *x, size_t cols, const 
   identify_kernel_of(id, x, ROWS, cols, preset, fault, no_undecided);
 }
 
-/* In small numbers with a short last block filled with ones, a maximum of at least 1 there and the largest scale give the same bytes. In signed bytes
- * that reach the lowest code in a few places, a rounding of few elements and a fault of the code do. These data decide neither pair, and
- * identify says so. */
+/* In small numbers with a short last block filled with ones, a maximum of at least 1 there and the largest scale give the same bytes. These data do not
+ * decide it, and identify says so. */
 START_TEST(rivals_are_said) {
   static const struct {
     const char *preset, *fault;
     size_t cols;
     float factor;
   } kernels[] = {{"nvfp4-plain", "tail: block amax <- at least 1", COLS - 8, 0x1p-12f},
-                 {"nvfp4-plain", "all: divisor <- no tensor scale", COLS, 0x1p-12f},
-                 {"ocp-mxint8", "all: code <- lowest", COLS, 0x1p-10f}};
+                 {"nvfp4-plain", "all: divisor <- no tensor scale", COLS, 0x1p-12f}};
   static float x[ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     mx_identity id;
@@ -392,6 +394,28 @@ START_TEST(rivals_are_said) {
     identify_kernel(&id, x, kernels[i].cols, kernels[i].preset, kernels[i].fault, 1);
     ck_assert_msg(id.grade == MX_GRADE_FITS, "%s over %s: grade %d, %s", kernels[i].fault, kernels[i].preset, id.grade, id.bug.name);
     ck_assert_msg(id.bug.n_faults && (id.exact || (id.bug.n_rival && id.bug.rival_preset)), "%s: without its rival", kernels[i].fault);
+  }
+}
+END_TEST
+
+/* A rounding that nobody has for signed bytes reaches the lowest code as a cast does, an elem.prescale of 2 divides by half of a scale, and presets that few
+ * know store a reciprocal of the tensor scale: faults that many kernels have are so much likelier that they are the answer. */
+START_TEST(rare_keys_are_no_rivals) {
+  static const struct {
+    const char *preset, *fault;
+  } kernels[] = {{"ocp-mxint8", "all: code <- lowest"},
+                 {"nvfp4-plain", "all: divisor <- as e4m3fnuz"},
+                 {"nvfp4-plain", "all: tensor scale <- stored reciprocal"}};
+  static float x[ROWS * COLS];
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    mx_identity id;
+    mx_fault f;
+    fill(x, 3);
+    x[0] = 192; /* 1 / T is a step below 2688 / 192 */
+    identify_kernel(&id, x, COLS, kernels[i].preset, kernels[i].fault, 1);
+    ck_assert_int_eq(mx_fault_parse(&f, kernels[i].fault, NULL), MX_OK);
+    ck_assert_msg(!id.exact && id.grade == MX_GRADE_CONFIRMED && id.bug.fault[0].op == f.op, "%s over %s: grade %d, %s", kernels[i].fault,
+                  kernels[i].preset, id.grade, id.bug.name);
   }
 }
 END_TEST
@@ -599,6 +623,7 @@ int main(void) {
   tcase_add_test(c, no_fault);
   tcase_add_test(c, found_and_predicts);
   tcase_add_test(c, rivals_are_said);
+  tcase_add_test(c, rare_keys_are_no_rivals);
   tcase_add_test(c, learned_numbers);
   tcase_add_test(c, wrong_blocks_without_a_rule);
   tcase_add_test(c, a_part_that_the_maximum_tells);

@@ -263,21 +263,25 @@ size_t mxi_bug_numbers(double out[MX_FAULTS], const mx_bug *bug) {
   return n;
 }
 
+/* 0: none; 1: it is as likely as a spec of so many bits; 2: it is much likelier. */
+static int rival(mx_bug *out, const blame *found, double bits) {
+  if (!found->n) return 0;
+  blamed(out, found);
+  return out->confirmed && found->cost + RIVAL_BITS < bits ? 2 : 1;
+}
+
 int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
   mxi_find_rival(&found, samples, n, NULL, spec, bits, until);
-  if (found.n) blamed(out, &found);
-  return found.n != 0;
+  return rival(out, &found, bits);
 }
 
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const mx_sample *samples, size_t n,
-                            deadline until) {
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const char *keys_from, const mx_sample *samples,
+                            size_t n, deadline until) {
   blame found = {0};
-  mxi_find_plain_rival(&found, samples, n, preset, spec, until);
-  if (!found.n) return 0;
+  mxi_find_plain_rival(&found, samples, n, preset, spec, keys_from, until);
   found.held = found.scales + found.codes; /* at least a bit of each cell that it mends */
-  blamed(out, &found);
-  return out->confirmed && found.cost + RIVAL_BITS < bits ? 2 : 1;
+  return rival(out, &found, bits);
 }
 
 uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,

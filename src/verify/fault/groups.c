@@ -25,8 +25,13 @@ static int rounded_scale(float *out, float t, int op) {
   }
 }
 
+int mxi_fault_stores_tensor_alone(int op) {
+  return op == MX_FAULT_TENSOR_SCALE_STORED_RCP || op == MX_FAULT_TENSOR_SCALE_STORED_DIVISOR || op == MX_FAULT_TENSOR_SCALE_STORED_AMAX;
+}
+
 int mxi_fault_stores_tensor(int op) {
   float unused;
+  if (mxi_fault_stores_tensor_alone(op)) return 1;
   return op == MX_FAULT_TENSOR_SCALE_DIVISOR || op == MX_FAULT_TENSOR_SCALE_LAST || op == MX_FAULT_TENSOR_SCALE_TARGET ||
          rounded_scale(&unused, 1, op) == STORED;
 }
@@ -40,12 +45,22 @@ void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f) {
     out->vars[out->chain->store] = out->tensor_scale = s;
     return;
   }
+  const float amax = p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g;
+  if (mxi_fault_stores_tensor_alone(f->op)) {
+    if (f->op == MX_FAULT_TENSOR_SCALE_STORED_AMAX)
+      out->tensor_scale = amax;
+    else if (f->op == MX_FAULT_TENSOR_SCALE_STORED_RCP)
+      out->tensor_scale = 1 / p->tensor_scale;
+    else
+      out->tensor_scale = amax != 0 ? (float)p->target / amax : 1;
+    return;
+  }
   out->spec.tensor_given = 1;
   float given;
   const int rounded = rounded_scale(&given, p->tensor_scale, f->op);
   if (rounded == OTHER) given = f->op == MX_FAULT_TENSOR_SCALE_TIMES ? p->tensor_scale * (float)f->number : (float)f->number;
   out->spec.tensor_given_value = given;
-  mxi_plan_set_amax(out, p->uses_chain ? p->vars[MX_VAR_A] : (float)p->g);
+  mxi_plan_set_amax(out, amax);
   if (p->uses_chain) out->vars[MX_VAR_A] = mxi_fault_chain_amax(out);
   out->spec = p->spec;
   out->tensor_scale = rounded == STORED ? given : p->tensor_scale;

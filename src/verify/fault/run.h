@@ -168,6 +168,8 @@ float mxi_fault_block_amax(const fault_run *r, const mx_fault *f, size_t d, size
 mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld);
 /* Does the fault of the tensor scale change what is stored as well? */
 int mxi_fault_stores_tensor(int op);
+/** Is it another one that is stored alone, while what is computed with is right? */
+int mxi_fault_stores_tensor_alone(int op);
 /* The plan of a kernel whose arithmetic has the tensor scale of fault f; what it stores is that of p. */
 void mxi_fault_give_tensor(mx_plan *out, const mx_plan *p, const mx_fault *f);
 /* The code of one element: its division, rounding and what follows, with the faults of those stages. */

@@ -210,17 +210,23 @@ static uint64_t odd_numbers(const mx_spec *s) {
 /* Where the nearest preset is wrong in more than one cell in so many, the keys explain so much that they are no accident. */
 enum { DOUBTED_ONE_IN = 100 };
 
+/* A fault that gives every byte as the keys do is named beside them. Returns 1 if it is so much likelier that it is the answer. */
+static int name_rival(mx_identity *out, const mx_bug *rival, int found) {
+  if (!found) return 0;
+  out->grade = found > 1 ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
+  out->bug = *rival;
+  return found > 1;
+}
+
 /* A few keys over a preset that explain a few bytes may do so because the data are short of something: then a fault over a preset may, too. */
-static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t n, deadline until) {
+static int doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t n, deadline until) {
   mx_spec p;
-  if (!samples[0].codes || !out->nearest || mx_preset_find(&p, out->nearest, NULL)) return;
-  const int keys = difference(&p, &out->spec);
+  if (!samples[0].codes || !out->nearest || mx_preset_find(&p, out->nearest, NULL)) return 0;
   mx_bug rival;
   const score wrong = mxi_full_score(&q->o, &p, q->wrong, q->s.threads);
-  if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return;
-  if (keys > FEW_KEYS || !mxi_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, samples, n, until)) return;
-  out->grade = MX_GRADE_FITS;
-  out->bug = rival;
+  if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return 0;
+  if (difference(&p, &out->spec) > FEW_KEYS) return 0;
+  return name_rival(out, &rival, mxi_rival_of_spec(&rival, &out->spec, mxi_bits_of_keys(&out->spec, out->nearest), samples, n, until));
 }
 
 /* A number that was fitted may give these bytes where a plain fault over a preset that people know gives them too, and other keys where one over the
@@ -228,17 +234,15 @@ static void doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t
  * that it is the answer. */
 static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, deadline until) {
   mx_bug rival;
-  mx_spec p;
   const char *over = odd_numbers(&out->spec) ? NULL : out->nearest;
   if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return 0;
-  const int keys = over && !mx_preset_find(&p, over, NULL) ? difference(&p, &out->spec) : 0;
-  int found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, over, samples, n, until);
-  if (!found && over && !mxi_preset_well_known(over))
-    found = mxi_plain_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, NULL, samples, n, until);
-  if (!found) return 0;
-  out->grade = found > 1 ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
-  out->bug = rival;
-  return found > 1;
+  const double bits = out->nearest ? mxi_bits_of_keys(&out->spec, out->nearest) : 0;
+  int found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, over, NULL, samples, n, until);
+  if (over && !mxi_preset_well_known(over)) {
+    if (!found) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, NULL, samples, n, until);
+    if (!found) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, over, samples, n, until);
+  }
+  return name_rival(out, &rival, found);
 }
 
 static mx_status check_samples(const mx_sample *s, size_t n, mx_error *err) {
@@ -648,8 +652,12 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     if (out->grade == MX_GRADE_CONFIRMED && !out->preset && odd_numbers(&out->spec) && is_nearly_nothing(samples, n, &out->spec))
       out->grade = MX_GRADE_FITS;
     if (!out->exact && said && !says_nothing && out->bug.n_faults) out->grade = out->bug.confirmed ? MX_GRADE_CONFIRMED : MX_GRADE_FITS;
-    if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset) doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
-    if (out->exact && out->grade == MX_GRADE_CONFIRMED && doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack))) {
+    int faulty = 0; /* a fault is likelier than the keys */
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED && !out->preset)
+      faulty = doubt(out, best, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
+    if (out->exact && out->grade == MX_GRADE_CONFIRMED && !faulty)
+      faulty = doubt_fitted(out, samples, n, mxi_deadline_in(for_bugs(allowed), &lack));
+    if (faulty) {
       inquiry *of_fault = of_preset(all, &n_all, &out->bug, samples, n, threads, &budget);
       if (of_fault) best = of_fault;
       out->undecided = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verify/fault/moved.h"
+#include "verify/trial/bases.h"
 #include "verify/trial/trial.h"
 
 static int gives(const mx_sample *s, const float *amax, const mx_spec *spec, const mx_fault *faults, size_t n, blame *count, effort *e);
@@ -160,11 +161,18 @@ static int is_far_fetched(const blame *b, const mx_fault *faults, size_t n) {
   return !mxi_has_number(&answer) && mxi_has_number(b) && (!b->held || !mxi_preset_well_known(b->preset));
 }
 
+/* Is it the preset alone that makes the difference, one that few know? Of presets that give every byte the one that people know is named. */
+static int is_of_base(const hunt *h, const blame *b, const mx_spec *spec, const mx_fault *faults, size_t n) {
+  return !mxi_preset_well_known(b->preset) && n && n == b->n &&
+         mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, spec, b->fault, n, h->e->until.lack);
+}
+
 int mxi_hunt_rival(blame *out, const hunt *h, const mx_spec *spec, const mx_fault *faults, size_t n, double bits) {
   for (size_t i = 0; i < h->n_all && h->all[i].cost <= bits + RIVAL_BITS; i++) {
     const blame *b = &h->all[i];
     if (says_more(b, faults, n) || same_list(b->fault, b->n, faults, n) || is_far_fetched(b, faults, n)) continue;
     if (mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, &b->spec, b->fault, b->n, h->e->until.lack)) continue;
+    if (is_of_base(h, b, spec, faults, n)) continue;
     *out = *b;
     return 1;
   }

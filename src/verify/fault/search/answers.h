@@ -5,6 +5,10 @@
 #include "verify/fault/search/search.h"
 #include "verify/fault/search/view.h"
 
+/* What a fault without a constant costs that is taken as the first of two, in bits. */
+enum { BITS_OF_A_FAULT = 13 };
+/* What a stored tensor scale says in favour of a fault of which nothing else depends: it is no scale at all, so every bit of it speaks. */
+enum { BITS_OF_STORED = 32 };
 /* Answers that are kept beside the best. */
 enum { MOST_ANSWERS = 12 };
 

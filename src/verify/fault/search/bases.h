@@ -4,8 +4,7 @@
 
 #include "verify/fault/search/view.h"
 
-/* The second: what a preset that few know costs beside one that people know, in bits. */
-enum { MOST_BASES = 8, BITS_OF_A_PRESET = 5 };
+enum { MOST_BASES = 8 };
 
 typedef struct base {
   const char *preset;

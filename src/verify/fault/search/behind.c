@@ -36,13 +36,24 @@ static const mx_fault movers[] = {{.op = MX_FAULT_LAYOUT_DOWN},
                                   {.op = MX_FAULT_LAYOUT_CODES_TRANSPOSED, .number = 32},
                                   {.op = MX_FAULT_LAYOUT_CODES_TRANSPOSED, .number = 64}};
 
+/* Beside what was moved another tensor scale is stored. */
+static void offer_stored(hunt *h, const mx_fault *mover, const base *b, uint64_t held) {
+  static const int ops[] = {MX_FAULT_TENSOR_SCALE_STORED_RCP, MX_FAULT_TENSOR_SCALE_STORED_DIVISOR, MX_FAULT_TENSOR_SCALE_STORED_AMAX};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    const mx_fault both[MX_FAULTS] = {{.op = ops[i]}, *mover};
+    mxi_hunt_offer(h, b->preset, &b->spec, both, 2, BITS_OF_A_FAULT + BITS_OF_A_MOVE + b->extra, held + BITS_OF_STORED);
+  }
+}
+
 /* With a fault before what was moved, or without one. */
 static void offer_behind(hunt *h, const mx_fault *mover, const base *b, const mx_sample *before, explain_view *explain) {
   blame best = {.n = 0};
   hunt inner = {.samples = before, .n = 1, .best = &best, .e = h->e};
   view *v = noted(malloc(sizeof *v), h->e->until.lack);
   const size_t blocks = before->scale_rows * before->scale_cols;
-  if (b->scales == 0 && b->by_plain == 0)
+  if (b->scales == 0 && b->by_plain == 0 && b->other_tensor)
+    offer_stored(h, mover, b, blocks / 2);
+  else if (b->scales == 0 && b->by_plain == 0)
     mxi_hunt_offer(h, b->preset, &b->spec, mover, 1, BITS_OF_A_MOVE + b->extra, blocks / 2);
   else if (v && mxi_view_open(v, &b->spec, before, NULL, 0, h->e))
     explain(&inner, v, b);

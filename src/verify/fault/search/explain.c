@@ -569,7 +569,8 @@ static void try_early(hunt *h, const base *b, view *plain, const option *o, cons
       uint64_t held = 0;
       for (size_t k = 0; k < v->r.down * v->r.across; k++) held += state[k] == CELL_NEEDS && !mxi_is_for_fit(k / v->r.across, k % v->r.across);
       const int tells = stage == MX_STAGE_TENSOR && b->other_tensor && o->fit == FIT_NOT;
-      mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held * 2 * BITS_OF_A_SCALE + (uint64_t)tells * BITS_OF_A_TENSOR);
+      const uint64_t told = !tells ? 0 : mxi_fault_stores_tensor_alone(f->op) ? BITS_OF_STORED : BITS_OF_A_TENSOR;
+      mxi_hunt_offer(h, b->preset, &b->spec, v->first, v->n_first, cost, held * 2 * BITS_OF_A_SCALE + told);
       if (!sure(h->best)) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);
     } else if (!v->scales_wrong || !v->codes_wrong) {
       if (!sure(h->best) || h->best->n > 1) mxi_explain(h, v, b, cost, 0, DEPTH_ONE);

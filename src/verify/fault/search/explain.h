@@ -5,9 +5,6 @@
 #include "verify/fault/search/answers.h"
 #include "verify/fault/search/bases.h"
 
-/* What a fault without a constant costs that is taken as the first of two, in bits. */
-enum { BITS_OF_A_FAULT = 13 };
-
 /* How far a search goes for two faults of one side: not at all; behind the one that mends most; behind two of them, where faults that move things count
  * as well. */
 typedef enum depth { DEPTH_ONE, DEPTH_LIKELY, DEPTH_ALL } depth;

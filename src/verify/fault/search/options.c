@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "mxgold/quantize.h"
 #include "verify/fault/run.h"
 
 typedef struct list {
@@ -50,10 +51,15 @@ static mx_region all_but(uint32_t n, uint32_t at) {
 /* Formats that something is rounded to on the way. */
 static const int ways[] = {MX_ELEM_E4M3, MX_ELEM_E5M2, MX_ELEM_E3M2, MX_ELEM_E2M3, MX_ELEM_E2M1, MX_ELEM_INT8};
 
-static void early(list *l, size_t block, size_t rows, size_t cols) {
+static void early(list *l, int stores_scale, size_t block, size_t rows, size_t cols) {
   static const int plain[] = {MX_FAULT_INPUT_RELU,     MX_FAULT_INPUT_ABS, MX_FAULT_INPUT_NEGATE, MX_FAULT_INPUT_BF16,
                               MX_FAULT_INPUT_BF16_CUT, MX_FAULT_INPUT_F16, MX_FAULT_INPUT_SILU};
   add(l, MX_FAULT_TENSOR_SCALE_DIVISOR, 0);
+  option *reciprocal = add(l, MX_FAULT_TENSOR_SCALE_STORED_RCP, 0);
+  reciprocal->common = stores_scale;
+  reciprocal->rare = !stores_scale;                          /* of a divisor it is the scale: presets that store one are likelier */
+  add(l, MX_FAULT_TENSOR_SCALE_STORED_DIVISOR, 0)->rare = 1; /* who has tensor.target / max|X| computes with it */
+  add(l, MX_FAULT_TENSOR_SCALE_STORED_AMAX, 0)->common = 1;
   add(l, MX_FAULT_TENSOR_SCALE_POWER, 0);
   add(l, MX_FAULT_TENSOR_SCALE_BF16, 0);
   add(l, MX_FAULT_TENSOR_SCALE_F16, 0);
@@ -277,6 +283,9 @@ static int has_powers(const mx_spec *spec) {
   return mx_scale_format(spec->scale)->kind == MX_KIND_EXP && spec->tensor_norm == MX_TENSOR_NORM_NONE;
 }
 
+/* Bits of mantissa of the types of 16 bits. */
+enum { BITS_OF_BF16 = 7, BITS_OF_F16 = 10 };
+
 static void divisors(list *l, const mx_spec *spec, size_t area) {
   uint32_t steps[32];
   for (size_t i = 0, n = steps_in(area) ? missing_steps(steps, area) : 0; i < n; i++) add(l, MX_FAULT_DIVISOR_LANES, steps[i]);
@@ -312,26 +321,50 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   add(l, MX_FAULT_DIVISOR_TENSOR_INVERTED, 0)->rare = 1; /* where it makes all zeros or the largest, so does no tensor scale */
   const int of_powers = has_powers(spec);
-  for (double n = 3; n <= 16 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_BITS, n), add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n);
+  for (double n = 3; n <= 16 && !of_powers; n++) {
+    add(l, MX_FAULT_DIVISOR_BITS, n);
+    add(l, MX_FAULT_DIVISOR_BITS_NEAREST, n)->rare = n == BITS_OF_BF16 || n == BITS_OF_F16; /* whoever has such a number has the type */
+  }
   for (double n = 2; n <= 12 && !of_powers; n++) add(l, MX_FAULT_DIVISOR_SCALE_BITS, n), add(l, MX_FAULT_DIVISOR_SCALE_BITS_NEAREST, n);
   if (!of_powers) EACH(l, MX_FAULT_DIVISOR_ESTIMATE, 8, 7, 12);
 }
 
 static void elements(list *l, const mx_spec *spec) {
-  static const int plain[] = {MX_FAULT_ELEMENT_BF16,          MX_FAULT_ELEMENT_BF16_CUT,  MX_FAULT_ELEMENT_F16,
-                              MX_FAULT_ELEMENT_F16_CUT,       MX_FAULT_ELEMENT_TRUNCATE,  MX_FAULT_ELEMENT_AWAY,
-                              MX_FAULT_ELEMENT_TIES_AWAY,     MX_FAULT_ELEMENT_TIES_ZERO, MX_FAULT_ELEMENT_TIES_ODD,
-                              MX_FAULT_ELEMENT_TIES_UP,       MX_FAULT_ELEMENT_TIES_DOWN, MX_FAULT_ELEMENT_WRAP,
-                              MX_FAULT_CODE_INVERT,           MX_FAULT_CODE_ABS,          MX_FAULT_CODE_NO_NEGATIVE_ZERO,
-                              MX_FAULT_CODE_NEGATIVE_ZERO,    MX_FAULT_CODE_SIGN_OF_PAIR, MX_FAULT_CODE_SIGN_OF_LARGEST,
-                              MX_FAULT_CODE_BY_LARGEST,       MX_FAULT_CODE_SWAP,         MX_FAULT_CODE_SMEARED,
-                              MX_FAULT_CODE_LOWEST,           MX_FAULT_ELEMENT_CARRY,     MX_FAULT_ELEMENT_SATURATED_CARRY,
-                              MX_FAULT_ELEMENT_HALF,          MX_FAULT_ELEMENT_MODULO,    MX_FAULT_ELEMENT_FLUSH,
-                              MX_FAULT_ELEMENT_FLUSH_ROUNDED, MX_FAULT_ELEMENT_HIDDEN,    MX_FAULT_ELEMENT_SUBNORMAL_CUT,
-                              MX_FAULT_ELEMENT_BINADE,        MX_FAULT_CODE_FLUSH};
+  static const int plain[] = {MX_FAULT_ELEMENT_BF16,
+                              MX_FAULT_ELEMENT_BF16_CUT,
+                              MX_FAULT_ELEMENT_F16,
+                              MX_FAULT_ELEMENT_F16_CUT,
+                              MX_FAULT_ELEMENT_TRUNCATE,
+                              MX_FAULT_ELEMENT_AWAY,
+                              MX_FAULT_ELEMENT_TIES_AWAY,
+                              MX_FAULT_ELEMENT_TIES_ZERO,
+                              MX_FAULT_ELEMENT_TIES_ODD,
+                              MX_FAULT_ELEMENT_TIES_UP,
+                              MX_FAULT_ELEMENT_TIES_DOWN,
+                              MX_FAULT_ELEMENT_WRAP,
+                              MX_FAULT_CODE_INVERT,
+                              MX_FAULT_CODE_ABS,
+                              MX_FAULT_CODE_NO_NEGATIVE_ZERO,
+                              MX_FAULT_CODE_NEGATIVE_ZERO,
+                              MX_FAULT_CODE_SIGN_OF_PAIR,
+                              MX_FAULT_CODE_SIGN_OF_LARGEST,
+                              MX_FAULT_CODE_BY_LARGEST,
+                              MX_FAULT_CODE_SWAP,
+                              MX_FAULT_CODE_SMEARED,
+                              MX_FAULT_ELEMENT_CARRY,
+                              MX_FAULT_ELEMENT_SATURATED_CARRY,
+                              MX_FAULT_ELEMENT_HALF,
+                              MX_FAULT_ELEMENT_MODULO,
+                              MX_FAULT_ELEMENT_FLUSH,
+                              MX_FAULT_ELEMENT_FLUSH_ROUNDED,
+                              MX_FAULT_ELEMENT_HIDDEN,
+                              MX_FAULT_ELEMENT_SUBNORMAL_CUT,
+                              MX_FAULT_ELEMENT_BINADE,
+                              MX_FAULT_CODE_FLUSH};
   add(l, MX_FAULT_CLAMP_BEFORE, 0)->fit = FIT_CODES;
   if (!has_powers(spec)) add(l, MX_FAULT_CLAMP_BF16, 0), add(l, MX_FAULT_CLAMP_F16, 0); /* else a quotient is rounded as its number is */
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
+  if (mx_elem_format(spec->elem)->kind == MX_KIND_INT) add(l, MX_FAULT_CODE_LOWEST, 0)->common = 1; /* as casts to int8 do */
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (ways[i] != spec->elem) add_format(l, MX_FAULT_ELEMENT_FORMAT, ways[i]);
   for (int other = 0; other < MX_ELEM_NONE; other++)
@@ -400,7 +433,7 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   list l = {out, 0, first, last};
   size_t block_rows, block_cols;
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
-  early(&l, block_cols, rows, cols);
+  early(&l, !strcmp(mx_tensor_store_name(spec), "scale"), block_cols, rows, cols);
   maxima(&l, spec, block_rows * block_cols);
   maxima_elsewhere(&l, block_cols, block_rows * block_cols, cols);
   scales(&l, spec);

@@ -6,6 +6,7 @@
 #include "verify/fault/search/bases.h"
 #include "verify/fault/search/options.h"
 #include "verify/trial/bases.h"
+#include "verify/trial/keys.h"
 
 /* A fault is run over so many rows first, in which something is wrong without it, and over all if these are right. */
 enum { FEW_ROWS = 2 };
@@ -60,9 +61,19 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
 
 static int is_known(const mx_preset *row) { return mxi_preset_well_known(row->name) || row->status == MX_PRESET_STANDARD; }
 
-void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, deadline until) {
+/* The keys by which the spec differs from a preset are those of b as well. 0: it cannot have them. */
+static int take_keys(base *b, const mx_spec *spec, const mx_spec *from) {
+  for (size_t i = 0; mx_key_name(i); i++)
+    if (!mxi_key_same(spec, from, i)) mxi_key_copy(&b->spec, spec, i);
+  return !mx_spec_check(&b->spec, NULL);
+}
+
+void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, const char *keys_from,
+                          deadline until) {
   effort e = {.left = PLAIN_WORK, .until = until};
+  mx_spec from;
   *out = (blame){.n = 0};
+  if (keys_from && mx_preset_find(&from, keys_from, NULL)) return;
   if (!n || !samples[0].codes || spec->had_size) return;
   for (size_t i = 0; i < mx_preset_count() && !effort_over(&e); i++) {
     const mx_preset *row = mx_preset_at(i);
@@ -70,6 +81,7 @@ void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const 
     if (row->alias_of || (preset ? strcmp(row->name, preset) != 0 : !is_known(row))) continue;
     if (!mxi_fault_base_fits(&b, row, samples, n) || b.spec.elem != spec->elem) continue;
     b.spec.nibble = spec->nibble;
+    if (keys_from && !take_keys(&b, spec, &from)) continue;
     if (over(out, &b, samples, n, spec, &e)) return;
   }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mxgold/random.h"
+#include "verify/fault/run.h"
 #include "verify/fault/search/search.h"
 
 /* Numbers that a comparison runs at most: rows of the sample's width. More tells kernels apart that differ in one element of many thousands. */
@@ -49,7 +50,9 @@ static int same_bytes(const mx_tensor *a, const mx_tensor *b) {
   if (a->rows != b->rows || a->code_stride != b->code_stride ||
       a->scale_rows * a->scale_cols * a->scale_bytes != b->scale_rows * b->scale_cols * b->scale_bytes)
     return 0;
-  return !memcmp(a->codes, b->codes, a->rows * a->code_stride) && !memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols * a->scale_bytes);
+  return !memcmp(a->codes, b->codes, a->rows * a->code_stride) &&
+         !memcmp(a->scales, b->scales, a->scale_rows * a->scale_cols * a->scale_bytes) &&
+         (a->tensor_scale == b->tensor_scale || (isnan(a->tensor_scale) && isnan(b->tensor_scale)));
 }
 
 /* Ties tell most. */
@@ -67,15 +70,33 @@ float *mxi_drawn_numbers(size_t *rows, const mx_sample *s, const mx_spec *spec, 
   return x;
 }
 
+/* Is another tensor scale stored by one of the faults? */
+static int stores_tensor(const mx_fault *f, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (mxi_fault_stores_tensor(f[i].op)) return 1;
+  return 0;
+}
+
+/* 1 / T and F / amax, and the like, are the same number for most maxima: so many are tried, in a row of x each. */
+enum { MAXIMA = 24 };
+
 static int alike_on(const drawn *kinds, size_t n_kinds, const mx_sample *s, const mx_spec *a, const mx_fault *a_faults, size_t n_a,
                     const mx_spec *b, const mx_fault *b_faults, size_t n_b, shortage *lack) {
   const size_t rows = rows_of(s), cols = s->cols;
   float *x = noted(malloc((rows * cols + 1) * sizeof *x), lack);
   int alike = 1;
-  for (size_t k = 0; x && k < n_kinds && alike; k++) {
+  const size_t n_maxima = stores_tensor(a_faults, n_a) || stores_tensor(b_faults, n_b) ? MAXIMA : 0;
+  for (size_t k = 0; x && k < n_kinds + n_maxima && alike; k++) {
     mx_tensor one, other;
-    draw(x, rows, cols, kinds[k], n_kinds == DRAWN_KINDS, (float)mx_format_max(mx_elem_format(a->elem)));
-    const int ran = run(&one, x, rows, cols, a, a_faults, n_a, lack), ran_other = run(&other, x, rows, cols, b, b_faults, n_b, lack);
+    size_t n = rows;
+    if (k < n_kinds) {
+      draw(x, rows, cols, kinds[k], n_kinds == DRAWN_KINDS, (float)mx_format_max(mx_elem_format(a->elem)));
+    } else {
+      n = 1;
+      memset(x, 0, cols * sizeof *x);
+      x[0] = 1 + (float)(k - n_kinds) * 0x1.23p-5f;
+    }
+    const int ran = run(&one, x, n, cols, a, a_faults, n_a, lack), ran_other = run(&other, x, n, cols, b, b_faults, n_b, lack);
     alike = ran == ran_other && (!ran || same_bytes(&one, &other));
     mx_tensor_free(&one);
     mx_tensor_free(&other);
