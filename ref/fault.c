@@ -172,7 +172,10 @@ mx_status ref_fault_layout(ref_run *r, mx_error *err) {
 
 /* A region that scales decide is none before there are any. */
 static int too_early(const ref_fault *f) {
-  return f->stage < REF_AMAX && (!strcmp(f->region, "scale") || !strcmp(f->region, "zero") || !strcmp(f->region, "subnormal"));
+  static const char *const of_scales[] = {"scale", "zero", "subnormal"};
+  for (int i = 0; i < 6 && f->stage < REF_AMAX; i++)
+    if (f->region[i / 3].name && !strcmp(f->region[i / 3].name, of_scales[i % 3])) return 1;
+  return 0;
 }
 
 static mx_status run(ref_run *r, mx_tensor *out, const float *src, size_t ld, mx_error *err) {
@@ -222,7 +225,7 @@ static mx_status down_the_columns(mx_tensor *out, const float *src, size_t ld, c
   mx_status status = ref_tensor_layout(&turned, cols, rows, spec);
   if (status) return ref_fail(err, status, "out of memory");
   const size_t scales = turned.scale_rows * turned.scale_cols, size = turned.scale_bytes;
-  if (strcmp(f->region, "all") != 0 || (n && is_down(other)) || scales != out->scale_rows * out->scale_cols || size != out->scale_bytes)
+  if (strcmp(f->region[0].name, "all") != 0 || (n && is_down(other)) || scales != out->scale_rows * out->scale_cols || size != out->scale_bytes)
     return ref_fail(err, MX_ERR_CONFLICT, "reference: blocks down do not go here");
   float *x = malloc((rows * cols + 1) * sizeof *x);
   uint8_t *padded = calloc(rows * out->cols_padded + 1, 1);
@@ -259,7 +262,7 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
       spec->scale_round == MX_SCALE_ROUND_SR || ref_elem_format(spec->elem)->kind == MX_KIND_NONE || spec->select == MX_SELECT_EDEN)
     return ref_fail(err, MX_ERR_CONFLICT, "reference: this spec has steps that faults are not defined for");
   for (size_t i = 0; i < n; i++)
-    if (too_early(&faults[i])) return ref_fail(err, MX_ERR_CONFLICT, "reference: region %s before there are scales", faults[i].region);
+    if (too_early(&faults[i])) return ref_fail(err, MX_ERR_CONFLICT, "reference: a region of scales before there are any");
   for (size_t i = 0; i < n; i++)
     if (faults[i].stage == REF_TENSOR_SCALE && faults[i].number < 0 && (IS(&faults[i], "value") || IS(&faults[i], "times")))
       return ref_fail(err, MX_ERR_CONFLICT, "reference: a tensor scale below 0");

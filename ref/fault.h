@@ -19,12 +19,17 @@ typedef struct ref_random_source {
   int bits, low, folded, split;  /* of the word */
 } ref_random_source;
 
-/** REGION: STAGE <- OPERATION [ARGUMENT], as it was read: words point into tables of ref. */
-typedef struct ref_fault {
-  const char *region;                   /* "all", "rows", ... */
+/** A region as it was read. */
+typedef struct ref_region {
+  const char *name;                     /* "all", "rows", ...; NULL: there is none */
   uint64_t modulus, first, last;        /* of a region with numbers; modulus 0: an interval */
   uint8_t remainder[REF_FAULT_NUMBERS]; /* 1: this one belongs to the region */
-  int stage;                            /* in the order of SPEC 9 */
+} ref_region;
+
+/** REGION [and REGION]: STAGE <- OPERATION [ARGUMENT], as it was read: words point into tables of ref. */
+typedef struct ref_fault {
+  ref_region region[2];
+  int stage; /* in the order of SPEC 9 */
   const char *op;
   uint8_t bits[13]; /* of BITS: 0 to 7 those of the row, 8 to 15 those of the column */
   int n_bits;

@@ -158,9 +158,9 @@ static uint64_t code_of_lanes_down(const ref_run *r, const ref_fault *f, size_t 
 static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t col, uint64_t *code) {
   const size_t d = row / r->height, a = col / r->width;
   const long long by = (long long)f->number, to = (long long)(d * r->across + a) + by;
-  if (IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows")) {
+  if (IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows") || IS(f, "row modulo")) {
     if (ref_from(f, d, r->down) != d) *code = r->used[ref_from(f, d, r->down) * r->across + a];
-  } else if (IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks")) {
+  } else if (IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks") || IS(f, "block modulo")) {
     if (ref_from(f, a, r->across) != a) *code = r->used[d * r->across + ref_from(f, a, r->across)];
   } else if (IS(f, "down")) {
     *code = ref_code_down(r, row / r->width, col / r->height, *code);
@@ -170,8 +170,6 @@ static int another_code(const ref_run *r, const ref_fault *f, size_t row, size_t
     *code = there ? r->used[to] : ref_code(r->plan.scale, num_int(1), &nearest, 0);
   } else if (IS(f, "block over")) {
     *code = r->used[d * r->across + a / (by >= 1 ? (size_t)by : 1)];
-  } else if (IS(f, "block modulo")) {
-    *code = r->used[d * r->across + (by >= 1 ? a % (size_t)by : a)];
   } else if (IS(f, "repeated")) {
     *code = r->used[d * r->across + col % r->across];
   } else if (IS(f, "lanes down of")) {
@@ -294,6 +292,8 @@ static const ref_fault *first_of(const ref_run *r, int stage, size_t row, size_t
 /* The element after the clamp, and what it is divided to. */
 static num clamped(const ref_run *r, size_t row, size_t col) {
   const ref_fault *f = first_of(r, REF_CLAMP, row, col);
+  if (f && IS(f, "column")) return num_float(r->x[row * r->cols + ref_from(f, col, r->cols)]);
+  if (f && IS(f, "row")) return num_float(r->x[ref_from(f, row, r->rows) * r->cols + col]);
   num x = num_float(r->x[row * r->cols + col]);
   if (!f || num_is_nan(x)) return x;
   if (IS(f, "bfloat16")) return num_round(x, NUM_BF16);

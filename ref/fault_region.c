@@ -1,40 +1,53 @@
 /* Decides what lies in a region of SPEC 9, and reads blocks. */
 #include "fault_run.h"
 
-static int has_number(const ref_fault *f, uint64_t i) { return f->modulus ? f->remainder[i % f->modulus] : i >= f->first && i <= f->last; }
+static int has_number(const ref_region *g, uint64_t i) { return g->modulus ? g->remainder[i % g->modulus] : i >= g->first && i <= g->last; }
 
-static int is(const ref_fault *f, const char *region) { return strcmp(f->region, region) == 0; }
+static int is(const ref_region *g, const char *name) { return strcmp(g->name, name) == 0; }
 
 int ref_is_subnormal(const mx_format *format, uint64_t code) {
   const num v = ref_value(format, code);
   return format->kind == MX_KIND_FLOAT && v.kind == NUM_FINITE && v.exp < 1 - format->bias;
 }
 
-int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+static int block_in(const ref_run *r, const ref_region *g, size_t d, size_t a) {
   const size_t k = d * r->across + a;
-  if (is(f, "rows")) return has_number(f, d * r->height);
-  if (is(f, "columns")) return has_number(f, a * r->width);
-  if (is(f, "blocks")) return has_number(f, a);
-  if (is(f, "tail")) return r->cols % r->width != 0 && a + 1 == r->across;
-  if (is(f, "order")) return has_number(f, k);
-  if (is(f, "scale")) return has_number(f, r->plain[k]);
-  if (is(f, "subnormal")) return ref_is_subnormal(r->plan.scale, r->plain[k]);
-  if (is(f, "zero")) return num_is_zero(ref_finite_amax(r, d, a));
+  if (is(g, "rows")) return has_number(g, d * r->height);
+  if (is(g, "columns")) return has_number(g, a * r->width);
+  if (is(g, "blocks")) return has_number(g, a);
+  if (is(g, "tail")) return r->cols % r->width != 0 && a + 1 == r->across;
+  if (is(g, "order")) return has_number(g, k);
+  if (is(g, "scale")) return has_number(g, r->plain[k]);
+  if (is(g, "subnormal")) return ref_is_subnormal(r->plan.scale, r->plain[k]);
+  if (is(g, "zero")) return num_is_zero(ref_finite_amax(r, d, a));
+  return 1;
+}
+
+static int element_in(const ref_run *r, const ref_region *g, size_t row, size_t col) {
+  if (is(g, "rows")) return has_number(g, row);
+  if (is(g, "columns")) return has_number(g, col);
+  if (is(g, "memory")) return has_number(g, (uint64_t)row * r->cols + col);
+  if (is(g, "elements")) return has_number(g, row % r->height * r->width + col % r->width);
+  if (is(g, "negative")) return num_float(r->x[row * r->cols + col]).sign;
+  if (is(g, "positive")) return !num_float(r->x[row * r->cols + col]).sign;
+  return block_in(r, g, row / r->height, col / r->width);
+}
+
+int ref_block_in(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
+  for (int i = 0; i < 2; i++)
+    if (f->region[i].name && !block_in(r, &f->region[i], d, a)) return 0;
   return 1;
 }
 
 int ref_element_in(const ref_run *r, const ref_fault *f, size_t row, size_t col) {
-  if (is(f, "rows")) return has_number(f, row);
-  if (is(f, "columns")) return has_number(f, col);
-  if (is(f, "memory")) return has_number(f, (uint64_t)row * r->cols + col);
-  if (is(f, "elements")) return has_number(f, row % r->height * r->width + col % r->width);
-  if (is(f, "negative")) return num_float(r->x[row * r->cols + col]).sign;
-  if (is(f, "positive")) return !num_float(r->x[row * r->cols + col]).sign;
-  return ref_block_in(r, f, row / r->height, col / r->width);
+  for (int i = 0; i < 2; i++)
+    if (f->region[i].name && !element_in(r, &f->region[i], row, col)) return 0;
+  return 1;
 }
 
 size_t ref_from(const ref_fault *f, size_t at, size_t n) {
   if (strncmp(f->op, "first of", 8) == 0) return f->number >= 1 ? at / (size_t)f->number * (size_t)f->number : at;
+  if (strstr(f->op, "modulo")) return f->number >= 1 ? at % (size_t)f->number : at;
   const long long by = (long long)f->number, to = strstr(f->op, "xor") ? (long long)at ^ by : (long long)at + by;
   return to >= 0 && to < (long long)n ? (size_t)to : at;
 }

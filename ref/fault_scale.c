@@ -319,8 +319,8 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "running down")) return running_down(r, d, a, n);
   if (IS(f, "with next")) return beyond(r, f, d, a, before);
   if (IS(f, "with block")) return with_block(r, f, d, a, before);
-  if (IS(f, "first of rows")) return ref_finite_amax(r, ref_from(f, d, r->down), a);
-  if (IS(f, "first of blocks")) return ref_finite_amax(r, d, ref_from(f, a, r->across));
+  if (IS(f, "first of rows") || IS(f, "row modulo")) return ref_finite_amax(r, ref_from(f, d, r->down), a);
+  if (IS(f, "first of blocks") || IS(f, "block modulo")) return ref_finite_amax(r, d, ref_from(f, a, r->across));
   if (IS(f, "stale lanes")) return with_stale(r, d, a, before);
   if (IS(f, "strided")) return across_blocks(r, d, a);
   if (IS(f, "strided in")) return dealt(r, d, a, n, before);
@@ -450,8 +450,8 @@ static int scale_fault(ref_run *r, const ref_fault *f, size_t d, size_t a, const
   return 1;
 }
 
-static int of_row(const ref_fault *f) { return IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows"); }
-static int of_block(const ref_fault *f) { return IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks"); }
+static int of_row(const ref_fault *f) { return IS(f, "row") || IS(f, "row xor") || IS(f, "first of rows") || IS(f, "row modulo"); }
+static int of_block(const ref_fault *f) { return IS(f, "block") || IS(f, "block xor") || IS(f, "first of blocks") || IS(f, "block modulo"); }
 
 /* Each code in the region becomes that of another block. */
 static void move(ref_run *r, const ref_fault *f, uint64_t *codes) {

@@ -90,6 +90,8 @@ static const struct {
              {REF_AMAX, COUNT, "row"},
              {REF_AMAX, COUNT, "first of blocks"},
              {REF_AMAX, COUNT, "first of rows"},
+             {REF_AMAX, COUNT, "row modulo"},
+             {REF_AMAX, COUNT, "block modulo"},
              {REF_AMAX, NOTHING, "stale lanes"},
              {REF_AMAX, NOTHING, "bfloat16"},
              {REF_AMAX, NOTHING, "bfloat16 cut"},
@@ -125,6 +127,8 @@ static const struct {
              {REF_STORE, COUNT, "block xor"},
              {REF_STORE, COUNT, "first of rows"},
              {REF_STORE, COUNT, "first of blocks"},
+             {REF_STORE, COUNT, "row modulo"},
+             {REF_STORE, COUNT, "block modulo"},
              {REF_STORE, NOTHING, "down"},
              {REF_STORE, COUNT, "value"},
              {REF_STORE, NOTHING, "keep"},
@@ -144,6 +148,7 @@ static const struct {
              {REF_DIVISOR, COUNT, "order"},
              {REF_DIVISOR, COUNT, "block over"},
              {REF_DIVISOR, COUNT, "block modulo"},
+             {REF_DIVISOR, COUNT, "row modulo"},
              {REF_DIVISOR, NOTHING, "repeated"},
              {REF_DIVISOR, COUNT, "lanes alike in"},
              {REF_DIVISOR, NOTHING, "lanes from"},
@@ -180,6 +185,8 @@ static const struct {
              {REF_DIVISOR, NOTHING, "inverted"},
              {REF_DIVISOR, NOTHING, "twice"},
              {REF_CLAMP, NUMBER, "before"},
+             {REF_CLAMP, COUNT, "column"},
+             {REF_CLAMP, COUNT, "row"},
              {REF_CLAMP, NOTHING, "bfloat16"},
              {REF_CLAMP, NOTHING, "float16"},
              {REF_ELEMENT, NOTHING, "bfloat16"},
@@ -296,39 +303,50 @@ static int count(uint64_t *out, const char **at) {
 }
 
 /* "%N=I,J-K", "=FIRST", "=FIRST-LAST" or "=FIRST-" behind the name of a region with numbers. */
-static int read_numbers(ref_fault *f, const char *at) {
+static int read_numbers(ref_region *g, const char *at) {
   if (*at == '%') {
     at++;
-    if (!count(&f->modulus, &at) || f->modulus < 1 || f->modulus > REF_FAULT_NUMBERS) return 0;
+    if (!count(&g->modulus, &at) || g->modulus < 1 || g->modulus > REF_FAULT_NUMBERS) return 0;
   }
   if (*at++ != '=') return 0;
   for (int any = 0;; any = 1) {
     uint64_t first, last;
-    if ((any && !f->modulus) || !count(&first, &at)) return 0;
+    if ((any && !g->modulus) || !count(&first, &at)) return 0;
     last = first;
     if (*at == '-') {
       at++;
       last = UINT64_MAX;
       if (*at >= '0' && *at <= '9' && !count(&last, &at)) return 0;
     }
-    if (last < first || (f->modulus && last >= f->modulus)) return 0;
-    f->first = first, f->last = last;
-    for (uint64_t i = first; f->modulus && i <= last; i++) f->remainder[i] = 1;
+    if (last < first || (g->modulus && last >= g->modulus)) return 0;
+    g->first = first, g->last = last;
+    for (uint64_t i = first; g->modulus && i <= last; i++) g->remainder[i] = 1;
     if (!*at) return 1;
     if (*at++ != ',') return 0;
   }
 }
 
-static int read_region(ref_fault *f, const char *text) {
+static int read_region(ref_region *g, const char *text) {
   for (size_t k = 0; k < LENGTH(plain); k++)
-    if (!strcmp(plain[k], text)) return f->region = plain[k], 1;
+    if (!strcmp(plain[k], text)) return g->name = plain[k], 1;
   const size_t name = strcspn(text, "%=");
   for (size_t k = 0; k < LENGTH(numbered); k++)
     if (strlen(numbered[k]) == name && !strncmp(numbered[k], text, name)) {
-      f->region = numbered[k];
-      return read_numbers(f, text + name);
+      g->name = numbered[k];
+      return read_numbers(g, text + name);
     }
   return 0;
+}
+
+/* "rows=3-", or "rows=3- and tail": everywhere is no part of two. */
+static int read_regions(ref_fault *f, const char *text) {
+  const char *and = strstr(text, " and ");
+  char one[MOST_TEXT];
+  if (!and) return read_region(&f->region[0], text);
+  part(one, text, and);
+  if (!read_region(&f->region[0], one)) return 0;
+  part(one, and+5, text + strlen(text));
+  return read_region(&f->region[1], one) && strcmp(f->region[0].name, "all") != 0 && strcmp(f->region[1].name, "all") != 0;
 }
 
 /* "c0,c1,r0": every bit of a row and of a column from bit 0 on once, separated by commas. */
@@ -394,7 +412,7 @@ mx_status ref_fault_read(ref_fault *out, const char *text, mx_error *err) {
   part(region, text, colon);
   part(stage, colon + 1, arrow);
   part(op, arrow + 2, text + strlen(text));
-  if (!read_region(&f, region)) return ref_fail(err, MX_ERR_ARG, "reference: region '%.80s' is not known", region);
+  if (!read_regions(&f, region)) return ref_fail(err, MX_ERR_ARG, "reference: region '%.80s' is not known", region);
   while ((size_t)f.stage < LENGTH(stages) && strcmp(stages[f.stage], stage) != 0) f.stage++;
   if ((size_t)f.stage == LENGTH(stages)) return ref_fail(err, MX_ERR_ARG, "reference: stage '%.80s' is not known", stage);
   size_t length = 0;

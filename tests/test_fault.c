@@ -40,7 +40,10 @@ START_TEST(text_there_and_back) {
                                       "all: element rounding <- random below philox1 4294967295:index/4 folded",
                                       "all: element rounding <- random above curand4 5:inblock split16",
                                       "all: element rounding <- random carry of half pcg 7^tile16/128 low24",
-                                      "tail: divisor <- rule nearest"};
+                                      "tail: divisor <- rule nearest",
+                                      "blocks%2=1 and rows%16=1-15: block amax <- row -1",
+                                      "negative and rows=16-: code <- value 0",
+                                      "rows=16- and rows%2=1: code <- abs"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
     mx_error err;
@@ -68,7 +71,12 @@ START_TEST(text_that_is_wrong) {
                                       "rows%4=4: input <- relu",
                                       "rows=7-3: input <- relu",
                                       "rows=1,2: input <- relu",
-                                      "tail=3: input <- relu"};
+                                      "tail=3: input <- relu",
+                                      "rows=3 and: input <- relu",
+                                      "and rows=3: input <- relu",
+                                      "rows=3 and tail and blocks=1: input <- relu",
+                                      "rows=3 and all: input <- relu",
+                                      "all and rows=3: input <- relu"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f = {.op = 77};
     mx_error err;
@@ -119,7 +127,13 @@ START_TEST(worked_by_hand) {
               {"all: divisor <- as number e4m3", {127, 126}, {0x80, 0x80}},
               {"all: element rounding <- as e1m2", {127, 126}, {0xC7, 0xF7}}, /* steps of .25: 1 is 4; 6 and 2 saturate at 1.75 */
               {"all: layout <- row xor 1", {126, 127}, {0xC7, 0xA7}},
-              {"rows=1: layout <- row -1", {127, 127}, {0xA7, 0xA7}}};
+              {"rows=1: layout <- row -1", {127, 127}, {0xA7, 0xA7}},
+              {"negative and rows=1: code <- value 0", {127, 126}, {0xA7, 0x07}},
+              {"rows=1 and negative: code <- value 0", {127, 126}, {0xA7, 0x07}},
+              {"rows=0 and rows=1: code <- abs", {127, 126}, {0xA7, 0xC7}},             /* no row is both */
+              {"elements=1- and rows=1: block amax <- only", {127, 125}, {0xA7, 0xE7}}, /* of 1: 12 saturates, -4 is E */
+              {"blocks=0 and rows=1: scale store <- row -1", {127, 127}, {0xA7, 0xC7}},
+              {"blocks=1 and rows=1: scale store <- row -1", {127, 126}, {0xA7, 0xC7}}}; /* there is no block 1 */
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     mx_tensor t;
     worked(&t, rows[i].fault);
@@ -296,7 +310,14 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp4", NULL, {"all: divisor <- before rounding"}},
                  {"nvfp4-plain", NULL, {"all: layout <- scales written over zeros at pitch 4"}},
                  {"nvfp4-plain", NULL, {"all: tensor scale <- used bfloat16"}},
-                 {"nvfp4-plain", NULL, {"all: scale store <- reciprocal"}}};
+                 {"nvfp4-plain", NULL, {"all: scale store <- reciprocal"}},
+                 {"ocp-mxfp4", NULL, {"all: block amax <- row modulo 16"}},
+                 {"ocp-mxfp4", NULL, {"rows%16=1-15 and blocks%2=1: block amax <- row -1"}},
+                 {"nvfp4-plain", NULL, {"blocks%4=3: clamp <- column -16"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"positive and rows%4=1: element rounding <- away from zero"}},
+                 {"nvfp4-plain", NULL, {"all: scale store <- block modulo 2"}},
+                 {"ocp-mxfp8-e5m2", NULL, {"all: divisor <- row modulo 8"}},
+                 {"ocp-mxfp4", NULL, {"rows=16- and elements=16-: divisor <- block -1"}}};
   static float x[2][ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     if (!run_whole() && i % SHARE) continue;

@@ -163,10 +163,31 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   snprintf(text, MX_FAULT_TEXT, "%s: %s <- %s%s", region, mx_stage_name(row->stage), row->op, argument);
 }
 
-static const char *const regions[] = {"all",           "rows%4=3",     "rows=1-2",    "rows%3=0,2",    "columns=0-15",
-                                      "columns%5=1-3", "blocks%2=1",   "blocks=1-",   "tail",          "zero",
-                                      "subnormal",     "negative",     "positive",    "scale=100-130", "scale=0-8",
-                                      "elements%2=1",  "elements=0-9", "elements=15", "order%4=1",     "order=2-3"};
+static const char *const regions[] = {"all",
+                                      "rows%4=3",
+                                      "rows=1-2",
+                                      "rows%3=0,2",
+                                      "columns=0-15",
+                                      "columns%5=1-3",
+                                      "blocks%2=1",
+                                      "blocks=1-",
+                                      "tail",
+                                      "zero",
+                                      "subnormal",
+                                      "negative",
+                                      "positive",
+                                      "scale=100-130",
+                                      "scale=0-8",
+                                      "elements%2=1",
+                                      "elements=0-9",
+                                      "elements=15",
+                                      "order%4=1",
+                                      "order=2-3",
+                                      "blocks%2=1 and rows%4=1-3",
+                                      "negative and rows=1-",
+                                      "columns=0-15 and tail",
+                                      "zero and rows%2=0",
+                                      "elements%2=1 and blocks=0"};
 
 /* What the library can read, the reference can read: a row of faults.def or a region that ref lacks is found here. */
 START_TEST(every_word_is_known_to_both) {
@@ -182,8 +203,11 @@ START_TEST(every_word_is_known_to_both) {
     const mx_fault some = {.region = {.of = of, .first = 3, .last = 5}, .op = 1};
     mx_fault_print(text, sizeof text, &some);
     parse(&f, &ref, text);
-    ck_assert(f.region.of == of);
+    ck_assert(f.region.of == of && f.also.of == MX_REGION_ALL && !ref.region[1].name);
   }
+  parse(&f, &ref, "rows=3- and tail: input <- relu");
+  ck_assert(f.region.of == MX_REGION_ROWS && f.region.first == 3 && f.also.of == MX_REGION_TAIL);
+  ck_assert(!strcmp(ref.region[0].name, "rows") && ref.region[0].first == 3 && !strcmp(ref.region[1].name, "tail"));
 }
 END_TEST
 
@@ -210,6 +234,10 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "rows=7-3: input <- relu",
                                       "rows=1,2: input <- relu",
                                       "tail=3: input <- relu",
+                                      "rows=3 and: input <- relu",
+                                      "rows=3 and tail and blocks=1: input <- relu",
+                                      "rows=3 and all: input <- relu",
+                                      "all and rows=3: input <- relu",
                                       "all: layout <- codes by bits",
                                       "all: layout <- codes by bits c0,",
                                       "all: layout <- codes by bits c1",
@@ -308,6 +336,14 @@ static const struct {
     {"nvfp4-plain", {"all: scale rounding <- value 0", "all: divisor <- reciprocal, NaN to largest"}, {0, 0}, {0xF7, 0xF7}},
     {"nvfp4-plain", {"all: scale rounding <- value 0", "rows=1: divisor <- zero to +0"}, {0, 0}, {0xF7, 0x00}}, /* 6 / 0 */
     {"ocp-mxfp4", {"all: divisor <- block modulo 2"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: divisor <- row modulo 1"}, {127, 126}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: scale store <- row modulo 1"}, {127, 127}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: scale store <- block modulo 1"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: block amax <- row modulo 1"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: block amax <- block modulo 1"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: clamp <- row 1"}, {127, 126}, {0xA5, 0xC7}},
+    {"ocp-mxfp4", {"all: clamp <- column 1"}, {127, 126}, {0x0A, 0x0C}},
+    {"ocp-mxfp4", {"columns=1: clamp <- column -1"}, {127, 126}, {0x77, 0x77}}, /* 3 by 2^-1 is 6 as well */
     {"ocp-mxfp4", {"all: divisor <- block over 2"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- repeated"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: divisor <- lanes alike in 1"}, {127, 126}, {0xE7, 0xE7}}, /* -1 by 2^-2 */
@@ -698,6 +734,7 @@ START_TEST(a_mutant_of_the_reference_is_seen) {
                                          {"all: input <- over column amax", "all: input <- over root of column amax"},
                                          {"all: code <- sign of 1", "all: code <- sign rolled 1"},
                                          {"elements=15: code <- negate", "elements=14: code <- negate"},
+                                         {"rows%2=1 and blocks=0: code <- negate", "rows%2=1: code <- negate"},
                                          {"all: layout <- row 1", "all: layout <- codes of row 1"}};
   static float x[32 * 128];
   mx_spec spec;

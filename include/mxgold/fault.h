@@ -63,10 +63,10 @@ typedef struct mx_region {
   uint64_t first, last;        /* last UINT64_MAX: to the end */
 } mx_region;
 
-/** One fault: REGION: STAGE <- OPERATION [ARGUMENT]. The zero struct is none. */
+/** One fault: REGION [and REGION]: STAGE <- OPERATION [ARGUMENT]. The zero struct is none. */
 typedef struct mx_fault {
-  mx_region region;
-  int op;        /* MX_FAULT_*; its row says the stage */
+  mx_region region, also; /* it acts where both are; most faults have one region, and also is everywhere */
+  int op;                 /* MX_FAULT_*; its row says the stage */
   double number; /* the argument of one that takes a NUMBER, a COUNT (an integer), BITS (a digit of 16 each behind a 1) or RANDOM (the seed) */
   int format; /* of one that takes a FORMAT (elements, then scales), a LAYOUT (an mx_layout), a RULE (their order in SPEC 9) or RANDOM (the rest) */
 } mx_fault;
@@ -80,7 +80,7 @@ typedef struct mx_fault_row {
 const mx_fault_row *mx_fault_row_at(int op);
 const char *mx_stage_name(int stage);
 
-/** Read one fault, "rows%32=31: scale store <- row -1". MX_ERR_ARG says what is wrong and names what could stand there; out is then untouched.
+/** Read one fault, "rows%32=31: scale store <- row -1" or "blocks%2=1 and rows=16-: block amax <- row -1". MX_ERR_ARG says what is wrong and names what could stand there; out is then untouched.
  *  Threads: reentrant. */
 mx_status mx_fault_parse(mx_fault *out, const char *text, mx_error *err);
 /** Write it so that mx_fault_parse() reads it back; returns the length of the whole text, as snprintf does. */

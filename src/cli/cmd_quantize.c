@@ -32,7 +32,7 @@ static const cli_option options[] = {
      "tensor scale in the preset's stored convention, used instead of max|X|", NULL},
     {"bits", 0, CLI_STRING, offsetof(struct args, bits), "B.npy", "uint32 random integers, one per element, for sr.source=given", NULL},
     {"fault", 0, CLI_LIST, offsetof(struct args, fault), "FAULT",
-     "what a wrong kernel does instead, \"REGION: STAGE <- OPERATION [ARGUMENT]\"; may be given twice (SPEC section 9)", NULL},
+     "what a wrong kernel does instead, \"REGION [and REGION]: STAGE <- OPERATION [ARGUMENT]\"; may be given twice (SPEC section 9)", NULL},
     {"dequantized", 0, CLI_FLAG, offsetof(struct args, dequantized), NULL, "also store the dequantised values", NULL},
     {"transpose", 0, CLI_FLAG, offsetof(struct args, transpose), NULL, "quantise the transpose: blocks along the input's first axis", NULL},
     INPUT_OPTIONS(args, form),

@@ -143,13 +143,13 @@ static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size
       squares += (double)m * (double)m;
       switch (f->op) {
       case MX_FAULT_AMAX_NOABS:
-        most = fmaxf(most, mxi_fault_element_in(r, &f->region, row, col) ? x : m);
+        most = fmaxf(most, mxi_fault_element_in(r, f, row, col) ? x : m);
         break;
       case MX_FAULT_AMAX_NEGATIVE:
-        most = fmaxf(most, mxi_fault_element_in(r, &f->region, row, col) ? -x : m);
+        most = fmaxf(most, mxi_fault_element_in(r, f, row, col) ? -x : m);
         break;
       default:
-        if (mxi_fault_element_in(r, &f->region, row, col)) most = fmaxf(most, m);
+        if (mxi_fault_element_in(r, f, row, col)) most = fmaxf(most, m);
       }
     }
   const double n = (double)(r->block_rows * r->block_cols);
@@ -214,8 +214,10 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
   case MX_FAULT_AMAX_STALE:
     return with_stale(r, d, a, before);
   case MX_FAULT_AMAX_FIRST_ROW:
+  case MX_FAULT_AMAX_ROW_MODULO:
     return mxi_grid_amax(&grid, mxi_fault_other(f, d, r->down), a);
   case MX_FAULT_AMAX_FIRST_BLOCK:
+  case MX_FAULT_AMAX_BLOCK_MODULO:
     return mxi_grid_amax(&grid, d, mxi_fault_other(f, a, r->across));
   case MX_FAULT_AMAX_STRIDED:
     return strided(r, d, a, r->across, before);
@@ -251,7 +253,7 @@ mx_block_stats mxi_fault_stats(const fault_run *r, size_t d, size_t a, int *chan
   *changed = 0;
   for (size_t i = 0; i < r->n_faults && !st.has_nan && !st.has_inf; i++) {
     const mx_fault *f = &r->faults[i];
-    if (mxi_fault_stage(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, &f->region, d, a)) continue;
+    if (mxi_fault_stage(f) != MX_STAGE_AMAX || !mxi_fault_block_in(r, f, d, a)) continue;
     st.amax = st.amax_finite = mxi_fault_block_amax(r, f, d, a, st.amax_finite);
     *changed = 1;
   }
@@ -302,7 +304,7 @@ static mx_status largest_of_part(fault_run *r, const mx_fault *f) {
   float *part = malloc((r->rows * r->cols + 1) * sizeof *part);
   if (!part) return MX_ERR_NOMEM;
   for (size_t i = 0; i < r->rows * r->cols; i++) {
-    const int counts = mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols) && (f->op == MX_FAULT_TENSOR_ONLY || !signbit(r->x[i]));
+    const int counts = mxi_fault_element_in(r, f, i / r->cols, i % r->cols) && (f->op == MX_FAULT_TENSOR_ONLY || !signbit(r->x[i]));
     part[i] = counts ? r->x[i] : 0;
   }
   const mx_status status = largest(&r->amax, r, part, r->rows, r->cols);

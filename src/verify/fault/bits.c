@@ -64,7 +64,7 @@ int mxi_fault_by_bits(const fault_run *r, const mx_fault *f, uint8_t *codes, uin
   if (f->op == MX_FAULT_LAYOUT_CODES_BITS) {
     memcpy(r->room.elements, codes, r->rows * r->cols);
     for (size_t i = 0; i < r->rows * r->cols; i++)
-      if (mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols))
+      if (mxi_fault_element_in(r, f, i / r->cols, i % r->cols))
         codes[i] = r->room.elements[source_of(&b, i / r->cols, i % r->cols, r->rows, r->cols)];
     return 1;
   }
@@ -73,7 +73,7 @@ int mxi_fault_by_bits(const fault_run *r, const mx_fault *f, uint8_t *codes, uin
   if (tiled && (r->down % high || r->across % wide)) return 0;
   memcpy(r->room.blocks, scales, n * sizeof *scales);
   for (size_t k = 0; k < n; k++) {
-    if (!mxi_fault_block_in(r, &f->region, k / r->across, k % r->across)) continue;
+    if (!mxi_fault_block_in(r, f, k / r->across, k % r->across)) continue;
     size_t from = source_of(&b, k / r->across, k % r->across, r->down, r->across);
     if (tiled) { /* tile after tile, from the left and then down */
       const size_t tile = k / (high * wide), beside = r->across / wide;

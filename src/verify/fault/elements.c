@@ -202,11 +202,13 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
   case MX_FAULT_DIVISOR_ROW:
   case MX_FAULT_DIVISOR_ROW_XOR:
   case MX_FAULT_DIVISOR_FIRST_ROW:
+  case MX_FAULT_DIVISOR_ROW_MODULO:
     if (mxi_fault_other(f, d, r->down) != d) *code = r->used[mxi_fault_other(f, d, r->down) * r->across + a];
     return 1;
   case MX_FAULT_DIVISOR_BLOCK:
   case MX_FAULT_DIVISOR_BLOCK_XOR:
   case MX_FAULT_DIVISOR_FIRST_BLOCK:
+  case MX_FAULT_DIVISOR_MODULO:
     if (mxi_fault_other(f, a, r->across) != a) *code = r->used[d * r->across + mxi_fault_other(f, a, r->across)];
     return 1;
   case MX_FAULT_DIVISOR_DOWN:
@@ -217,9 +219,6 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
     return 1;
   case MX_FAULT_DIVISOR_OVER:
     *code = r->used[d * r->across + a / (f->number >= 1 ? by : 1)];
-    return 1;
-  case MX_FAULT_DIVISOR_MODULO:
-    *code = r->used[d * r->across + (f->number >= 1 ? a % by : a)];
     return 1;
   case MX_FAULT_DIVISOR_REPEATED:
     *code = r->used[d * r->across + col % r->across];
@@ -250,8 +249,8 @@ static int other_code(const fault_run *r, const mx_fault *f, size_t row, size_t 
 static int is_apart(const fault_run *r, const mx_fault *f) {
   const int op = f->op, of_lanes = op == MX_FAULT_DIVISOR_LANES || op == MX_FAULT_DIVISOR_LANES_DOWN || op == MX_FAULT_DIVISOR_LANES_FROM ||
                                    op == MX_FAULT_DIVISOR_LANES_TO;
-  return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || op == MX_FAULT_DIVISOR_DOWN || mxi_region_of_elements(&f->region) ||
-         (f->region.of == MX_REGION_ROWS && r->block_rows > 1);
+  return of_lanes || op == MX_FAULT_DIVISOR_REPEATED || op == MX_FAULT_DIVISOR_DOWN || mxi_fault_of_elements(f) ||
+         ((f->region.of == MX_REGION_ROWS || f->also.of == MX_REGION_ROWS) && r->block_rows > 1);
 }
 
 /* The divisor of an element, from the code that its block has. */
@@ -260,8 +259,7 @@ static void divide_by(fault_block *b, const fault_run *r, size_t row, size_t col
   b->divisor = NULL;
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (mxi_fault_stage(f) == MX_STAGE_DIVISOR && mxi_fault_element_in(r, &f->region, row, col) && !other_code(r, f, row, col, &code))
-      b->divisor = f;
+    if (mxi_fault_stage(f) == MX_STAGE_DIVISOR && mxi_fault_element_in(r, f, row, col) && !other_code(r, f, row, col, &code)) b->divisor = f;
   }
   if (b->has_rule && b->rule.code == code)
     b->scale = b->rule;
@@ -345,7 +343,7 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
 
 static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
   for (size_t i = 0; i < r->n_faults; i++)
-    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CLAMP && mxi_fault_element_in(r, &r->faults[i].region, row, col)) return &r->faults[i];
+    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CLAMP && mxi_fault_element_in(r, &r->faults[i], row, col)) return &r->faults[i];
   return NULL;
 }
 
@@ -353,6 +351,8 @@ static const mx_fault *of_clamp(const fault_run *r, size_t row, size_t col) {
 static float clamped(const fault_run *r, size_t row, size_t col) {
   const float x = r->x[row * r->cols + col];
   const mx_fault *clamp = of_clamp(r, row, col);
+  if (clamp && clamp->op == MX_FAULT_CLAMP_COLUMN) return r->x[row * r->cols + mxi_fault_other(clamp, col, r->cols)];
+  if (clamp && clamp->op == MX_FAULT_CLAMP_ROW) return r->x[mxi_fault_other(clamp, row, r->rows) * r->cols + col];
   if (clamp && clamp->op == MX_FAULT_CLAMP_BF16) return mxi_round_dtype(x, MX_INPUT_DTYPE_BFLOAT16);
   if (clamp && clamp->op == MX_FAULT_CLAMP_F16) return mxi_round_dtype(x, MX_INPUT_DTYPE_FLOAT16);
   return clamp && fabsf(x) > fabsf((float)clamp->number) ? copysignf((float)clamp->number, x) : x;
@@ -387,7 +387,7 @@ uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row,
   uint32_t code = rounded(r, b, x, y, row, col);
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */
-    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i].region, row, col))
+    if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i], row, col))
       code = stored(r, b, &r->faults[i], y, code);
   }
   return code;

@@ -118,7 +118,7 @@ mx_status mxi_fault_set_groups(fault_run *r) {
     if (mxi_fault_is_grouping(r->faults[i].op)) f = &r->faults[i];
   if (!f || f->number < 1 || !r->plan.has_tensor_scale || r->spec.tensor_given) return MX_OK;
   r->group = (size_t)f->number;
-  r->of_groups = &f->region;
+  r->of_groups = f;
   const size_t n = r->all_rows / r->group + (r->all_rows % r->group != 0);
   mx_plan *groups = malloc((n + 1) * sizeof *groups);
   mx_status status = groups ? MX_OK : MX_ERR_NOMEM;

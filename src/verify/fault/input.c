@@ -50,8 +50,7 @@ static void was_in_format(fault_run *r, const mx_fault *f) {
     if (isfinite(r->x[i])) amax = fmaxf(amax, fabsf(r->x[i]));
   const float k = (float)mx_format_max(mxi_fault_format(f->format)) / amax;
   for (size_t i = 0; isfinite(k) && i < r->rows * r->cols; i++)
-    if (mxi_fault_element_in(r, &f->region, i / r->cols, i % r->cols))
-      r->x[i] = (float)mxi_fault_to_format(f->format, (double)(r->x[i] * k)) / k;
+    if (mxi_fault_element_in(r, f, i / r->cols, i % r->cols)) r->x[i] = (float)mxi_fault_to_format(f->format, (double)(r->x[i] * k)) / k;
 }
 
 /* Each column over its largest finite magnitude, or the root of that; one of zeros stays. */
@@ -62,7 +61,7 @@ static void over_columns(fault_run *r, const mx_fault *f) {
       if (isfinite(r->x[i * r->cols + c])) m = fmaxf(m, fabsf(r->x[i * r->cols + c]));
     if (f->op == MX_FAULT_INPUT_OVER_ROOT) m = sqrtf(m);
     for (size_t i = 0; i < r->rows && m > 0; i++)
-      if (mxi_fault_element_in(r, &f->region, i, c)) r->x[i * r->cols + c] /= m;
+      if (mxi_fault_element_in(r, f, i, c)) r->x[i * r->cols + c] /= m;
   }
 }
 
@@ -77,7 +76,7 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
         const size_t here = cols - c < n ? cols - c : n;
         const float mean = (float)(sum_of(x, here) / (double)n); /* a short group as if filled with zeros */
         for (size_t k = 0; k < here; k++)
-          if (mxi_fault_element_in(r, &f->region, i, c + k)) x[k] -= mean;
+          if (mxi_fault_element_in(r, f, i, c + k)) x[k] -= mean;
       }
     return MX_OK;
   }
@@ -88,7 +87,7 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
     memcpy(old, r->x, n * sizeof *old);
     for (size_t i = 0; i < n; i++) { /* row i / cols of the matrix begins where the kernel thinks it does */
       const size_t turned = i % rows * cols + i / rows, from = f->op == MX_FAULT_INPUT_PITCH ? i / cols * pitch + i % cols : turned;
-      if (mxi_fault_element_in(r, &f->region, i / cols, i % cols)) r->x[i] = from < n ? old[from] : 0;
+      if (mxi_fault_element_in(r, f, i / cols, i % cols)) r->x[i] = from < n ? old[from] : 0;
     }
     free(old);
     return MX_OK;
@@ -107,13 +106,13 @@ static mx_status input_fault(fault_run *r, const mx_fault *f, mx_error *err) {
     if (!old) return mx_fail(err, MX_ERR_NOMEM, "out of memory");
     memcpy(old, r->x, rows * cols * sizeof *old);
     for (ptrdiff_t i = 0; i < n; i++) /* in memory one row follows the other; zeros beyond the ends */
-      if (mxi_fault_element_in(r, &f->region, (size_t)i / cols, (size_t)i % cols)) r->x[i] = i + by < 0 || i + by >= n ? 0 : old[i + by];
+      if (mxi_fault_element_in(r, f, (size_t)i / cols, (size_t)i % cols)) r->x[i] = i + by < 0 || i + by >= n ? 0 : old[i + by];
     free(old);
     return MX_OK;
   }
   for (size_t i = 0; i < rows; i++)
     for (size_t c = 0; c < cols; c++)
-      if (mxi_fault_element_in(r, &f->region, i, c)) r->x[i * cols + c] = of_element(f, r->x[i * cols + c]);
+      if (mxi_fault_element_in(r, f, i, c)) r->x[i * cols + c] = of_element(f, r->x[i * cols + c]);
   return MX_OK;
 }
 
@@ -161,7 +160,7 @@ static mx_status rotation_fault(fault_run *r, const mx_fault *f, mx_error *err) 
                    MOST_TILE, down ? "rows" : "columns");
   for (size_t i = 0; i < r->rows; i += down ? n : 1)
     for (size_t c = 0; c < r->cols; c += down ? 1 : n)
-      if (mxi_fault_element_in(r, &f->region, i, c)) rotate_tile(r->x + i * r->cols + c, down ? r->cols : 1, n, f->op);
+      if (mxi_fault_element_in(r, f, i, c)) rotate_tile(r->x + i * r->cols + c, down ? r->cols : 1, n, f->op);
   return MX_OK;
 }
 

@@ -5,7 +5,7 @@
 
 static int in_numbers(const mx_region *r, uint64_t i) { return r->modulus ? r->set[i % r->modulus] : i >= r->first && i <= r->last; }
 
-int mxi_fault_block_in(const fault_run *r, const mx_region *g, size_t d, size_t a) {
+int mxi_region_has_block(const fault_run *r, const mx_region *g, size_t d, size_t a) {
   const size_t k = d * r->across + a;
   switch (g->of) {
   case MX_REGION_ROWS:
@@ -29,7 +29,7 @@ int mxi_fault_block_in(const fault_run *r, const mx_region *g, size_t d, size_t 
   }
 }
 
-int mxi_fault_element_in(const fault_run *r, const mx_region *g, size_t row, size_t col) {
+int mxi_region_has_element(const fault_run *r, const mx_region *g, size_t row, size_t col) {
   switch (g->of) {
   case MX_REGION_ALL:
     return 1;
@@ -49,11 +49,23 @@ int mxi_fault_element_in(const fault_run *r, const mx_region *g, size_t row, siz
   case MX_REGION_ZERO:
   case MX_REGION_SUBNORMAL:
     if (!r->plain) return 1; /* no scale is known yet */
-    return mxi_fault_block_in(r, g, row / r->block_rows, col / r->block_cols);
+    return mxi_region_has_block(r, g, row / r->block_rows, col / r->block_cols);
   default:
-    return mxi_fault_block_in(r, g, row / r->block_rows, col / r->block_cols);
+    return mxi_region_has_block(r, g, row / r->block_rows, col / r->block_cols);
   }
 }
+
+int mxi_fault_block_in(const fault_run *r, const mx_fault *f, size_t d, size_t a) {
+  return mxi_region_has_block(r, &f->region, d, a) && (f->also.of == MX_REGION_ALL || mxi_region_has_block(r, &f->also, d, a));
+}
+
+int mxi_fault_element_in(const fault_run *r, const mx_fault *f, size_t row, size_t col) {
+  return mxi_region_has_element(r, &f->region, row, col) && (f->also.of == MX_REGION_ALL || mxi_region_has_element(r, &f->also, row, col));
+}
+
+int mxi_fault_is_everywhere(const mx_fault *f) { return f->region.of == MX_REGION_ALL && f->also.of == MX_REGION_ALL; }
+
+int mxi_fault_of_elements(const mx_fault *f) { return mxi_region_of_elements(&f->region) || mxi_region_of_elements(&f->also); }
 
 const mx_plan *mxi_fault_plan(const fault_run *r, size_t d, size_t a) {
   if (!r->groups || !mxi_fault_block_in(r, r->of_groups, d, a)) return &r->plan;

@@ -40,7 +40,7 @@ static part part_of(int op) {
 static const mx_fault *first_of(const fault_run *r, part kind, const mx_format *format, double y, size_t row, size_t col) {
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
-    if (mxi_fault_stage(f) == MX_STAGE_ELEMENT && part_of(f->op) == kind && mxi_fault_element_in(r, &f->region, row, col) &&
+    if (mxi_fault_stage(f) == MX_STAGE_ELEMENT && part_of(f->op) == kind && mxi_fault_element_in(r, f, row, col) &&
         (kind != PART_ROUND || mxi_fault_meets(format, f, y)))
       return f;
   }

@@ -74,14 +74,16 @@ static mx_status check_defined(const mx_spec *spec, mx_error *err) {
   return MX_OK;
 }
 
+static int is_of_scales(const mx_region *g) { return g->of == MX_REGION_SCALE || g->of == MX_REGION_ZERO || g->of == MX_REGION_SUBNORMAL; }
+
 mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
                           size_t n, mx_error *err) {
   *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols, .all_rows = rows};
   const mx_status defined = check_defined(spec, err);
   if (defined) return defined;
   for (size_t i = 0; i < n; i++) {
-    const int of = faults[i].region.of;
-    if (mxi_fault_stage(&faults[i]) < MX_STAGE_AMAX && (of == MX_REGION_SCALE || of == MX_REGION_ZERO || of == MX_REGION_SUBNORMAL))
+    const int too_early = is_of_scales(&faults[i].region) || is_of_scales(&faults[i].also);
+    if (mxi_fault_stage(&faults[i]) < MX_STAGE_AMAX && too_early)
       return mx_fail(err, MX_ERR_CONFLICT, "fault: %s comes before the scales are known, which that region is made of",
                      mx_stage_name(mxi_fault_stage(&faults[i])));
     if ((faults[i].op == MX_FAULT_TENSOR_SCALE_VALUE || faults[i].op == MX_FAULT_TENSOR_SCALE_TIMES) && faults[i].number < 0)
@@ -174,8 +176,7 @@ static int is_special(const mx_block_stats *st) { return st->has_nan || st->has_
 static int made_of(fault_run *r, uint32_t *out, size_t d, size_t a) {
   const size_t k = d * r->across + a;
   int changed, worse = 0;
-  for (size_t i = 0; i < r->n_faults; i++)
-    worse |= r->faults[i].op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &r->faults[i].region, d, a);
+  for (size_t i = 0; i < r->n_faults; i++) worse |= r->faults[i].op == MX_FAULT_SCALE_WORSE && mxi_fault_block_in(r, &r->faults[i], d, a);
   const mx_block_stats st = mxi_fault_stats(r, d, a, &changed);
   *out = r->plain[k];
   if (!changed && !worse) return 0;
@@ -275,7 +276,7 @@ static void move(fault_run *r, const mx_fault *f, uint32_t *codes, int of_rows, 
   for (size_t d = first; d < end; d++)
     for (size_t a = 0; a < r->across; a++) {
       const size_t row = of_rows ? mxi_fault_other(f, d, r->down) : d, block = of_rows ? a : mxi_fault_other(f, a, r->across);
-      if (mxi_fault_block_in(r, &f->region, d, a)) codes[d * r->across + a] = from[row * r->across + block];
+      if (mxi_fault_block_in(r, f, d, a)) codes[d * r->across + a] = from[row * r->across + block];
     }
 }
 
@@ -314,11 +315,17 @@ static uint32_t stored_of(const fault_run *r, const mx_fault *f, size_t d, size_
   }
 }
 
+/* Does it store the scale of another row, or of another block in the row? */
+static int stores_row(int op) {
+  return op == MX_FAULT_STORE_ROW || op == MX_FAULT_STORE_ROW_XOR || op == MX_FAULT_STORE_FIRST_ROW || op == MX_FAULT_STORE_ROW_MODULO;
+}
+static int stores_block(int op) {
+  return op == MX_FAULT_STORE_BLOCK || op == MX_FAULT_STORE_BLOCK_XOR || op == MX_FAULT_STORE_FIRST_BLOCK || op == MX_FAULT_STORE_BLOCK_MODULO;
+}
+
 int mxi_fault_moves_rows(const fault_run *r) {
-  for (size_t i = 0; i < r->n_faults; i++) {
-    const int op = r->faults[i].op;
-    if (op == MX_FAULT_SCALE_ROW || op == MX_FAULT_STORE_ROW || op == MX_FAULT_STORE_ROW_XOR || op == MX_FAULT_STORE_FIRST_ROW) return 1;
-  }
+  for (size_t i = 0; i < r->n_faults; i++)
+    if (r->faults[i].op == MX_FAULT_SCALE_ROW || stores_row(r->faults[i].op)) return 1;
   return 0;
 }
 
@@ -333,18 +340,16 @@ int mxi_fault_scales_of(fault_run *r, uint32_t *stored, size_t first, size_t end
     if (f->op == MX_FAULT_SCALE_BLOCK) move(r, f, r->used, 0, first, end);
     for (size_t d = first; d < end; d++)
       for (size_t a = 0; a < r->across; a++)
-        if (mxi_fault_block_in(r, &f->region, d, a) && round_scale(r, f, d, a, &r->used[d * r->across + a])) return 1;
+        if (mxi_fault_block_in(r, f, d, a) && round_scale(r, f, d, a, &r->used[d * r->across + a])) return 1;
   }
   memcpy(stored + first * r->across, r->used + first * r->across, (end - first) * r->across * sizeof *stored);
   for (size_t i = 0; i < r->n_faults; i++) {
     const mx_fault *f = &r->faults[i];
     if (mxi_fault_stage(f) != MX_STAGE_STORE) continue;
-    const int of_rows = f->op == MX_FAULT_STORE_ROW || f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_FIRST_ROW;
-    const int of_blocks = f->op == MX_FAULT_STORE_BLOCK || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_STORE_FIRST_BLOCK;
-    if (of_rows || of_blocks) move(r, f, stored, of_rows, first, end);
+    if (stores_row(f->op) || stores_block(f->op)) move(r, f, stored, stores_row(f->op), first, end);
     for (size_t d = first; d < end; d++)
       for (size_t a = 0; a < r->across; a++)
-        if (mxi_fault_block_in(r, &f->region, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
+        if (mxi_fault_block_in(r, f, d, a)) stored[d * r->across + a] = stored_of(r, f, d, a, stored);
   }
   return 0;
 }
@@ -366,7 +371,7 @@ static void exchange(const fault_run *r, const mx_fault *f, uint8_t *row, uint8_
   const size_t group = f->number >= 2 ? (size_t)f->number : 2;
   memcpy(old, row, r->cols);
   for (size_t c = 0; c < r->cols; c++) {
-    if (!mxi_fault_element_in(r, &f->region, at, c)) continue;
+    if (!mxi_fault_element_in(r, f, at, c)) continue;
     const size_t first = c / r->block_cols * r->block_cols, width = r->cols - first < r->block_cols ? r->cols - first : r->block_cols;
     const ptrdiff_t turn = ((ptrdiff_t)(c - first) + (ptrdiff_t)f->number % (ptrdiff_t)width + (ptrdiff_t)width) % (ptrdiff_t)width;
     const uint8_t rolled = old[first + (size_t)turn];
@@ -388,7 +393,7 @@ static void store_later(const fault_run *r, const mx_fault *f, uint8_t *codes, s
     mxi_fault_block(&b, r, d, a, scales[d * r->across + a]);
     for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
       for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
-        if (mxi_fault_element_in(r, &f->region, row, col))
+        if (mxi_fault_element_in(r, f, row, col))
           codes[row * r->cols + col] = (uint8_t)mxi_fault_element_stored(r, &b, f, row, col, codes[row * r->cols + col]);
   }
 }
@@ -437,7 +442,7 @@ static int lay_out(const fault_run *r, const mx_fault *f, uint32_t *scales) {
     mx_layout_pack(to, (mx_layout)f->format, from, r->down, r->across, 0);
     for (size_t d = 0; d < r->down; d++)
       for (size_t a = 0; a < r->across; a++)
-        if (mxi_fault_block_in(r, &f->region, d, a)) scales[d * r->across + a] = to[d * r->across + a];
+        if (mxi_fault_block_in(r, f, d, a)) scales[d * r->across + a] = to[d * r->across + a];
   }
   return 1;
 }
@@ -447,7 +452,7 @@ static void transpose_scales(const fault_run *r, const mx_fault *f, uint32_t *sc
   const size_t n = r->down * r->across;
   memcpy(r->room.blocks, scales, n * sizeof *scales);
   for (size_t i = 0; i < n; i++)
-    if (mxi_fault_block_in(r, &f->region, i / r->across, i % r->across)) scales[i] = r->room.blocks[i % r->down * r->across + i / r->down];
+    if (mxi_fault_block_in(r, f, i / r->across, i % r->across)) scales[i] = r->room.blocks[i % r->down * r->across + i / r->down];
 }
 
 int mxi_fault_is_pitch(int op) {
@@ -465,7 +470,7 @@ static void at_pitch(const fault_run *r, const mx_fault *f, uint32_t *scales) {
     const size_t row = k / pitch < r->down ? k / pitch : r->down - 1, at = k - row * pitch;
     const size_t from = written ? row * r->across + at : k / r->across * pitch + k % r->across;
     const int none = written ? at >= r->across : from >= n;
-    if (mxi_fault_block_in(r, &f->region, k / r->across, k % r->across)) scales[k] = none ? one : r->room.blocks[from];
+    if (mxi_fault_block_in(r, f, k / r->across, k % r->across)) scales[k] = none ? one : r->room.blocks[from];
   }
 }
 
@@ -475,7 +480,7 @@ static void transpose_codes(const fault_run *r, const mx_fault *f, uint8_t *code
   memcpy(r->room.elements, codes, r->rows * r->cols);
   for (size_t row = 0; row < rows; row++)
     for (size_t col = 0; col < cols; col++)
-      if (mxi_fault_element_in(r, &f->region, row, col))
+      if (mxi_fault_element_in(r, f, row, col))
         codes[row * r->cols + col] = r->room.elements[(row / n * n + col % n) * r->cols + col / n * n + row % n];
 }
 
@@ -488,7 +493,7 @@ static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint
   memcpy(r->room.elements, codes, r->rows * r->cols);
   for (size_t d = 0; d < r->down; d++)
     for (size_t a = 0; a < r->across; a++) {
-      if (!mxi_fault_block_in(r, &f->region, d, a)) continue;
+      if (!mxi_fault_block_in(r, f, d, a)) continue;
       const size_t row = of_blocks ? d : mxi_fault_other(f, d, r->down), block = of_blocks ? mxi_fault_other(f, a, r->across) : a;
       if (zero) {
         for (size_t y = d * r->block_rows; y < r->rows && y < (d + 1) * r->block_rows; y++)
@@ -558,7 +563,7 @@ static mx_status quantize_down(mx_tensor *out, const float *src, size_t rows, si
   for (size_t i = 0; i < rows * cols && !status; i++) x[i % cols * rows + i / cols] = src[i / cols * ld + i % cols];
   const size_t scales = t.scale_rows * t.scale_cols;
   if (!status) status = check_defined(spec, err); /* without another fault the other matrix is quantised as any is */
-  if (!status && (down->region.of != MX_REGION_ALL || scales != out->scale_rows * out->scale_cols || t.scale_bytes != out->scale_bytes))
+  if (!status && (!mxi_fault_is_everywhere(down) || scales != out->scale_rows * out->scale_cols || t.scale_bytes != out->scale_bytes))
     status = mx_fail(err, MX_ERR_CONFLICT, "fault: blocks down: everywhere, and of as many scales as along the rows");
   if (!status) status = mx_quantize_faulty(&t, x, cols, rows, rows, spec, other, n, err);
   for (size_t i = 0; i < rows * cols && !status; i++) codes[i] = (uint8_t)mx_code_at(&t, spec, i % cols, i / cols);

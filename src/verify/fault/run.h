@@ -24,7 +24,7 @@ typedef struct fault_run {
   float amax;            /* of the tensor */
   mx_plan *groups;       /* of each `group` rows, where a fault takes them for tensors of their own; NULL: it does nowhere */
   size_t group;
-  const mx_region *of_groups;
+  const mx_fault *of_groups;
   double norm, target; /* of the plan without faults of the tensor scale, and its chain */
   const mx_chain_program *chain;
   struct { /* scratch memory for faults that move things: a word and two bytes a block, a byte an element */
@@ -86,24 +86,55 @@ int mxi_fault_is_pitch(int op);
 int mxi_fault_is_down(const mx_fault *f);
 
 /** Is block (d, a) in the region? A region of elements holds every block. */
-int mxi_fault_block_in(const fault_run *r, const mx_region *region, size_t d, size_t a);
+int mxi_region_has_block(const fault_run *r, const mx_region *region, size_t d, size_t a);
 /** Is element (row, col) in the region? */
-int mxi_fault_element_in(const fault_run *r, const mx_region *region, size_t row, size_t col);
+int mxi_region_has_element(const fault_run *r, const mx_region *region, size_t row, size_t col);
+/** The same of where a fault acts: in both of its regions. */
+int mxi_fault_block_in(const fault_run *r, const mx_fault *f, size_t d, size_t a);
+int mxi_fault_element_in(const fault_run *r, const mx_fault *f, size_t row, size_t col);
+int mxi_fault_is_everywhere(const mx_fault *f);
 static inline int mxi_region_of_elements(const mx_region *r) {
   return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS ||
          r->of == MX_REGION_MEMORY;
 }
+/** Are elements of one block inside it and others outside? */
+int mxi_fault_of_elements(const mx_fault *f);
 
-/** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many, or the
- *  first of so many; its own beyond the ends. */
+/** The row, block or column that a fault which takes from another place takes from: so many away, or that whose number is its own xor so many, or its own
+ *  modulo so many, or the first of so many; its own beyond the ends. */
 static inline size_t mxi_fault_other(const mx_fault *f, size_t at, size_t n) {
-  const int exchanged = f->op == MX_FAULT_STORE_ROW_XOR || f->op == MX_FAULT_STORE_BLOCK_XOR || f->op == MX_FAULT_DIVISOR_ROW_XOR ||
-                        f->op == MX_FAULT_DIVISOR_BLOCK_XOR || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_CODE_SIGN_XOR ||
-                        f->op == MX_FAULT_LAYOUT_ROW_XOR || f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
-  const int first = f->op == MX_FAULT_AMAX_FIRST_ROW || f->op == MX_FAULT_AMAX_FIRST_BLOCK || f->op == MX_FAULT_STORE_FIRST_ROW ||
-                    f->op == MX_FAULT_STORE_FIRST_BLOCK || f->op == MX_FAULT_DIVISOR_FIRST_ROW || f->op == MX_FAULT_DIVISOR_FIRST_BLOCK;
-  if (first) return f->number >= 1 ? at - at % (size_t)f->number : at;
-  const size_t by = (size_t)(ptrdiff_t)f->number, to = exchanged ? at ^ by : at + by; /* a negative number wraps to one beyond the end */
+  const size_t by = (size_t)(ptrdiff_t)f->number; /* a negative number wraps to one beyond the end */
+  size_t to = at;
+  switch (f->op) {
+  case MX_FAULT_STORE_ROW_XOR:
+  case MX_FAULT_STORE_BLOCK_XOR:
+  case MX_FAULT_DIVISOR_ROW_XOR:
+  case MX_FAULT_DIVISOR_BLOCK_XOR:
+  case MX_FAULT_CODE_COLUMN_XOR:
+  case MX_FAULT_CODE_SIGN_XOR:
+  case MX_FAULT_LAYOUT_ROW_XOR:
+  case MX_FAULT_LAYOUT_BLOCK_XOR:
+    to = at ^ by;
+    break;
+  case MX_FAULT_AMAX_FIRST_ROW:
+  case MX_FAULT_AMAX_FIRST_BLOCK:
+  case MX_FAULT_STORE_FIRST_ROW:
+  case MX_FAULT_STORE_FIRST_BLOCK:
+  case MX_FAULT_DIVISOR_FIRST_ROW:
+  case MX_FAULT_DIVISOR_FIRST_BLOCK:
+    if (f->number >= 1) to = at - at % by;
+    break;
+  case MX_FAULT_AMAX_ROW_MODULO:
+  case MX_FAULT_AMAX_BLOCK_MODULO:
+  case MX_FAULT_STORE_ROW_MODULO:
+  case MX_FAULT_STORE_BLOCK_MODULO:
+  case MX_FAULT_DIVISOR_ROW_MODULO:
+  case MX_FAULT_DIVISOR_MODULO:
+    if (f->number >= 1) to = at % by;
+    break;
+  default:
+    to = at + by;
+  }
   return to < n ? to : at;
 }
 

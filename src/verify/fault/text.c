@@ -1,4 +1,4 @@
-/* Reads and writes faults as text, REGION: STAGE <- OPERATION [ARGUMENT], and says them in a sentence. */
+/* Reads and writes faults as text, REGION [and REGION]: STAGE <- OPERATION [ARGUMENT], and says them in a sentence. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -118,6 +118,24 @@ static mx_status read_region(mx_region *out, const char *text, size_t n, mx_erro
                              regions[out->of].name, regions[out->of].name, regions[out->of].name);
 }
 
+/* One region, or the two of "rows=3- and tail". */
+static mx_status read_regions(mx_fault *f, const char *text, size_t n, mx_error *err) {
+  static const char word[] = " and ";
+  char copy[MX_FAULT_TEXT];
+  snprintf(copy, sizeof copy, "%.*s", (int)n, text);
+  const char *second = strstr(copy, word);
+  size_t first = second ? (size_t)(second - copy) : n;
+  while (first && strchr(" \t", copy[first - 1])) first--;
+  mx_status status = read_region(&f->region, text, first, err);
+  if (status || !second) return status;
+  second = skip_blanks(second + strlen(word));
+  if (strstr(second, word)) return mx_fail(err, MX_ERR_ARG, "fault: region '%s': expected at most two", copy);
+  if ((status = read_region(&f->also, second, strlen(second), err))) return status;
+  if (f->region.of == MX_REGION_ALL || f->also.of == MX_REGION_ALL)
+    return mx_fail(err, MX_ERR_ARG, "fault: region '%s': beside all the other one stands alone", copy);
+  return MX_OK;
+}
+
 static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
   const mx_fault_row *row = &rows[f->op];
   char *end = NULL;
@@ -159,11 +177,11 @@ mx_status mx_fault_parse(mx_fault *out, const char *text, mx_error *err) {
   if (!out || !text) return mx_fail(err, MX_ERR_ARG, "mx_fault_parse: NULL argument");
   const char *arrow = strstr(text, "<-"), *colon = strchr(text, ':');
   if (!arrow || !colon || colon > arrow || strlen(text) >= MX_FAULT_TEXT)
-    return mx_fail(err, MX_ERR_ARG, "fault '%.80s': expected REGION: STAGE <- OPERATION [ARGUMENT]", text);
+    return mx_fail(err, MX_ERR_ARG, "fault '%.80s': expected REGION [and REGION]: STAGE <- OPERATION [ARGUMENT]", text);
   text = skip_blanks(text);
   size_t n = (size_t)(colon - text);
   while (n && strchr(" \t", text[n - 1])) n--;
-  mx_status status = read_region(&f.region, text, n, err);
+  mx_status status = read_regions(&f, text, n, err);
   if (status) return status;
   const char *stage = skip_blanks(colon + 1), *op = skip_blanks(arrow + 2);
   size_t length = (size_t)(arrow - stage), most = 0;
@@ -234,15 +252,21 @@ static void print_argument(char out[64], const mx_fault *f) {
   if (arg == MX_FAULT_ARG_RULE) snprintf(out, 64, "%s", mxi_fault_rule(f->format)->name);
 }
 
-size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {
-  char region[MX_FAULT_TEXT] = "", argument[64];
-  const mx_region *r = &f->region;
-  if (has_numbers(r->of)) r->modulus ? print_set(region, sizeof region, r) : print_interval(region, sizeof region, r);
-  print_argument(argument, f);
+/* "rows%4=1-3", "tail" */
+static void print_region(char out[MX_FAULT_TEXT], const mx_region *r) {
   char modulus[16] = "";
   if (r->modulus) snprintf(modulus, sizeof modulus, "%%%u", r->modulus);
-  return (size_t)snprintf(out, size, "%s%s%s%s: %s <- %s%s%s", regions[r->of].name, modulus, *region ? "=" : "", region,
-                          stages[rows[f->op].stage], rows[f->op].op, *argument ? " " : "", argument);
+  const size_t n = (size_t)snprintf(out, MX_FAULT_TEXT, "%s%s%s", regions[r->of].name, modulus, has_numbers(r->of) ? "=" : "");
+  if (has_numbers(r->of)) r->modulus ? print_set(out + n, MX_FAULT_TEXT - n, r) : print_interval(out + n, MX_FAULT_TEXT - n, r);
+}
+
+size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {
+  char region[MX_FAULT_TEXT], also[MX_FAULT_TEXT] = "", argument[64];
+  print_region(region, &f->region);
+  if (f->also.of != MX_REGION_ALL) print_region(also, &f->also);
+  print_argument(argument, f);
+  return (size_t)snprintf(out, size, "%s%s%s: %s <- %s%s%s", region, *also ? " and " : "", also, stages[rows[f->op].stage], rows[f->op].op,
+                          *argument ? " " : "", argument);
 }
 
 /* "in rows 31, 63, 95, ... (31 mod 32)" */
@@ -263,10 +287,12 @@ static void region_words(char *out, size_t size, const mx_region *r) {
 }
 
 size_t mx_fault_words(char *out, size_t size, const mx_fault *f) {
-  char region[MX_FAULT_TEXT + 64], argument[64];
+  char region[MX_FAULT_TEXT + 64], also[MX_FAULT_TEXT + 64] = "", argument[64];
   region_words(region, sizeof region, &f->region);
+  if (f->also.of != MX_REGION_ALL) region_words(also, sizeof also, &f->also);
+  const char *there = *also ? ", there only" : "";
   print_argument(argument, f);
   const char *words = rows[f->op].words, *gap = strstr(words, "%s");
-  if (!gap) return (size_t)snprintf(out, size, "%s%s", words, region);
-  return (size_t)snprintf(out, size, "%.*s%s%s%s", (int)(gap - words), words, argument, gap + 2, region);
+  if (!gap) return (size_t)snprintf(out, size, "%s%s%s%s", words, region, there, also);
+  return (size_t)snprintf(out, size, "%.*s%s%s%s%s%s", (int)(gap - words), words, argument, gap + 2, region, there, also);
 }

@@ -32,6 +32,20 @@ static int same_convention(const mx_sample *s, const fault_run *r) {
   return r->plan.has_tensor_scale && made > 0 && seen > made / ALIKE && seen < made * ALIKE;
 }
 
+/* The code of the blocks of zeros if it is one for all, is not that of the run, and is that of several blocks; else -1. */
+static int code_of_zeros(const view *v) {
+  enum { SEVERAL = 4 };
+  int code = -1, n = 0;
+  for (size_t k = 0; k < v->r.down * v->r.across; k++) {
+    const mx_block_stats *st = &v->r.stats[k];
+    if (st->amax_finite != 0 || st->has_nan || st->has_inf) continue;
+    if (v->scales[k] == v->seen[k] || (code >= 0 && v->seen[k] != (uint32_t)code)) return -1;
+    code = (int)v->seen[k];
+    n++;
+  }
+  return n >= SEVERAL ? code : -1;
+}
+
 int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e) {
   view v;
   const int ok = mxi_view_open(&v, &b->spec, s, NULL, 0, e);
@@ -40,6 +54,7 @@ int mxi_fault_base_look_at(base *b, const mx_sample *s, effort *e) {
     b->codes = (double)v.codes_wrong / (double)v.looked;
     b->by_plain = (double)v.plain_wrong / (double)v.looked;
     b->print = print_of(&v);
+    b->of_zeros = code_of_zeros(&v);
     b->other_tensor = !mxi_same_tensor_scale(s, &v.r);
     if (b->other_tensor) b->extra += same_convention(s, &v.r) ? 1 : 3; /* another convention is a reason to look elsewhere */
   }
@@ -127,6 +142,16 @@ static int overflows(const mx_format *elem, const mx_sample *s) {
   return infinite > 0;
 }
 
+/* Gives blocks of zeros the code that they have. */
+static int set_zeros(base *b) {
+  const mx_format *scale = mx_scale_format(b->spec.scale);
+  const int one = b->of_zeros == (int)mx_encode(scale, 1, &(mx_encoding){0}, 0);
+  b->spec.scale_allzero = one ? MX_SCALE_ALLZERO_ONE : MX_SCALE_ALLZERO_BYTE;
+  b->spec.scale_allzero_n = one ? 0 : b->of_zeros;
+  b->extra += BITS_OF_A_KEY;
+  return !mx_spec_check(&b->spec, NULL);
+}
+
 size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t largest, const char *over, effort *e) {
   size_t count = 0;
   const unsigned bits = bits_of_codes(&samples[largest]);
@@ -144,6 +169,11 @@ size_t mxi_fault_bases(base *out, const mx_sample *samples, size_t n, size_t lar
         if (!mxi_view_fits(&b.spec, &samples[largest]) || !mxi_fault_base_look_at(&b, &samples[largest], e)) continue;
       }
       count = add_base(out, count, &b);
+      const base plain = b;
+      if (known && b.of_zeros >= 0 && set_zeros(&b) && mxi_view_fits(&b.spec, &samples[largest]) &&
+          mxi_fault_base_look_at(&b, &samples[largest], e))
+        count = add_base(out, count, &b);
+      b = plain;
       if (row->status != MX_PRESET_STANDARD || !has_square_tiles(&b.spec, &samples[largest])) continue;
       size_t unused, width;
       mx_spec_block(&b.spec, samples[largest].rows, samples[largest].cols, &unused, &width);

@@ -80,16 +80,17 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
     if (is_part(t)) keep(out->partial, &out->n_partial, &g, 1);
     return;
   }
-  mx_region region;
-  if (!mxi_where(&region, &where, &g.held, v, state, elements)) return;
-  if (o->placed && region.of != MX_REGION_ALL) return;
-  if (!o->placed) g.f.region = region;
-  if (region.of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
+  mx_region region[2];
+  if (!mxi_where(region, &where, &g.held, v, state, elements)) return;
+  if (o->placed && region->of != MX_REGION_ALL) return;
+  if (!o->placed) g.f.region = region[0], g.f.also = region[1];
+  if (region->of == MX_REGION_ALL && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
   const uint64_t places = elements || (o->fit != FIT_NOT && o->fit != FIT_PLACE) ? 0 : bits_of_places(v->r.down * v->r.across / 2, g.held);
   g.held = places + g.held * (elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE);
   g.cost = mxi_option_cost(o, bits) + where;
-  if (o->guess && (double)g.held < g.cost + BLAME_BITS) return;
-  if (o->guess) g.held = 0; /* it was backed well, but the next input may have another byte */
+  const int poor = (double)g.held < g.cost + BLAME_BITS;
+  if (poor && (o->guess || region[1].of != MX_REGION_ALL)) return; /* two regions that little speaks for are found in anything */
+  if (o->guess) g.held = 0;                                        /* it was backed well, but the next input may have another byte */
   keep(out->at, &out->n, &g, 0);
 }
 
@@ -521,7 +522,7 @@ void mxi_explain_number(blame *out, const hunt *h) {
     if (mx_fault_row_at(f.op)->arg != MX_FAULT_ARG_NUMBER || !(of_scales || stage == MX_STAGE_CLAMP || stage == MX_STAGE_ELEMENT)) continue;
     if (mxi_view_open(v, &out->spec, &h->samples[h->largest], &out->fault[!i], out->n - 1, h->e)) {
       mxi_view_all_codes(v);
-      const int a_part = f.region.of != MX_REGION_ALL;
+      const int a_part = !mxi_fault_is_everywhere(&f);
       if ((of_scales ? mxi_fit_scales : mxi_fit_codes)(&f, &got, v, a_part) && got.guessed) out->least = got.low, out->most = got.high;
     }
     mxi_view_close(v);

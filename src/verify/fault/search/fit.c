@@ -149,7 +149,7 @@ static int64_t scale_given(const void *self, float constant) {
   uint32_t code = 0;
   c.f.number = (double)constant;
   for (size_t i = 0; i < r->n_faults; i++)
-    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_AMAX && mxi_fault_block_in(r, &r->faults[i].region, c.d, c.a))
+    if (mx_fault_row_at(r->faults[i].op)->stage == MX_STAGE_AMAX && mxi_fault_block_in(r, &r->faults[i], c.d, c.a))
       st.amax = st.amax_finite = mxi_fault_block_amax(r, &r->faults[i], c.d, c.a, st.amax_finite);
   if (c.f.op == MX_FAULT_SCALE_LARGEST)
     return mxi_fault_scale_of_largest(&code, mxi_fault_plan(r, c.d, c.a), &st, constant, k) ? -1 : (int64_t)code;

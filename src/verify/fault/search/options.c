@@ -120,6 +120,12 @@ static void early(list *l, int stores_scale, size_t block, size_t rows, size_t c
   }
 }
 
+/* Places that are taken modulo the rows, or the blocks in a row, of a tile. */
+static void modulo(list *l, int of_rows, int of_blocks, size_t down, size_t across) {
+  for (size_t n = 4; of_rows && n < down && n <= 128; n *= 2) add(l, of_rows, (double)n);
+  for (size_t n = 2; of_blocks && n < across && n <= 16; n *= 2) add(l, of_blocks, (double)n);
+}
+
 /* The elements of a block whose number has none of the bits of the mask: lane 0's own where steps of a reduction are missing. */
 static mx_region without(uint32_t area, uint32_t mask) {
   mx_region g = {.of = MX_REGION_ELEMENTS, .modulus = area};
@@ -293,7 +299,6 @@ static void divisors(list *l, const mx_spec *spec, size_t area) {
   EACH(l, MX_FAULT_DIVISOR_ORDER, -1, 1);
   add(l, MX_FAULT_DIVISOR_ORDER, 0)->fit = FIT_PLACE;
   EACH(l, MX_FAULT_DIVISOR_OVER, 2, 4);
-  EACH(l, MX_FAULT_DIVISOR_MODULO, 2, 4, 8, 16);
   for (size_t n = 1; n < area && n <= 16; n *= 2) add(l, MX_FAULT_DIVISOR_LANES_DOWN, (double)n);
   add(l, MX_FAULT_DIVISOR_REPEATED, 0);
   EACH(l, MX_FAULT_DIVISOR_ROW, -1, 1, -2, -4, -8, -16);
@@ -395,6 +400,14 @@ static void elements(list *l, const mx_spec *spec) {
   add(l, MX_FAULT_CODE_PLUS, 0)->fit = FIT_PLACE;
 }
 
+/* Elements that are read from another place than those which the scale is made of, as where a tile is not waited for. */
+static void elsewhere(list *l, size_t rows, size_t cols) {
+  for (size_t n = 1; n < cols && n <= 256; n *= n < 16 ? 16 : 2)
+    add(l, MX_FAULT_CLAMP_COLUMN, -(double)n), add(l, MX_FAULT_CLAMP_COLUMN, (double)n);
+  for (size_t n = 1; n < rows && n <= 64; n *= 2) add(l, MX_FAULT_CLAMP_ROW, -(double)n);
+  add(l, MX_FAULT_CLAMP_ROW, 1);
+}
+
 /* Rows of scales that are padded to a multiple of a few where the reader does not expect it, or are not where it does. */
 static void pitches(list *l, size_t across) {
   static const int ops[] = {MX_FAULT_LAYOUT_WRITTEN, MX_FAULT_LAYOUT_WRITTEN_ZERO, MX_FAULT_LAYOUT_READ, MX_FAULT_LAYOUT_READ_ZERO};
@@ -440,6 +453,11 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   divisors(&l, spec, block_rows * block_cols);
   elements(&l, spec);
   layouts(&l, block_cols, rows, cols);
+  const size_t down = (rows + block_rows - 1) / block_rows, across = (cols + block_cols - 1) / block_cols;
+  modulo(&l, MX_FAULT_AMAX_ROW_MODULO, MX_FAULT_AMAX_BLOCK_MODULO, down, across);
+  modulo(&l, MX_FAULT_STORE_ROW_MODULO, MX_FAULT_STORE_BLOCK_MODULO, down, across);
+  modulo(&l, MX_FAULT_DIVISOR_ROW_MODULO, MX_FAULT_DIVISOR_MODULO, down, across);
+  elsewhere(&l, rows, cols);
   return l.n;
 }
 

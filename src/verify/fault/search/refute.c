@@ -154,9 +154,8 @@ int mxi_refuted(refuter *by, const mx_fault *f) {
   const int stage = mxi_fault_stage(f), of_maximum = stage == MX_STAGE_TENSOR_AMAX;
   const float amax = stage < MX_STAGE_TENSOR ? by->maximum : by->plain->r.amax;
   if (stage < MX_STAGE_TENSOR && by->has_maximum < 0) return 1;
-  if (of_maximum && by->plain->s->has_tensor_scale && !by->other_tensor) return 1; /* it does nothing here */
-  if (mxi_fault_is_grouping(f->op) || (stage < MX_STAGE_TENSOR_AMAX && f->region.of != MX_REGION_ALL))
-    return 0; /* it has a place in the whole */
+  if (of_maximum && by->plain->s->has_tensor_scale && !by->other_tensor) return 1;                             /* it does nothing here */
+  if (mxi_fault_is_grouping(f->op) || (stage < MX_STAGE_TENSOR_AMAX && !mxi_fault_is_everywhere(f))) return 0; /* it has a place in the whole */
   if (f->op == MX_FAULT_ROTATION_DOWN) return refuted_in(&by->tiles, by, f, amax);
   /* What the rows read from beyond their ends is missing in a block or two; numbers that were in a format need the largest one, which is here. */
   if (mxi_fault_reads_other_rows(f->op) && f->op != MX_FAULT_INPUT_COLUMN && f->op != MX_FAULT_INPUT_SCALED_FORMAT) return 0;
