@@ -88,19 +88,28 @@ static int is_of_a_part(const observation *o, const mx_spec *s, double whole) {
  * as in bfloat16, gives a target of few digits. So only targets that people would choose are believed: those of four digits, of two where the maximum
  * is so short, where no number among the data would do, or a power of two times a number of the formats. */
 enum { TARGET_DIGITS = 4, DIGITS_OF_SHORT = 2, GIVEN_DIGITS = 2 };
-int mxi_target_is_of_formats(const mx_spec *s) {
+/* Is it a power of two times the largest element, the largest scale or both? */
+static int is_of_own_formats(const mx_spec *s) {
   const double most = mx_format_max(mx_elem_format(s->elem)), largest = mx_format_max(mx_scale_format(s->scale));
   const double numbers[] = {most, largest, most * largest};
   int exponent, is = 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) is |= frexp((double)s->tensor_target / numbers[i], &exponent) == 0.5;
   return is;
 }
+/* The largest element times the largest number of another format: that of the scales of another device. */
+static int is_of_other_formats(const mx_spec *s) {
+  const double most = mx_format_max(mx_elem_format(s->elem));
+  for (int i = 0; i < MX_ELEM_NONE; i++)
+    if ((double)s->tensor_target == most * mx_format_max(mx_elem_format(i))) return 1;
+  return 0;
+}
+int mxi_target_is_of_formats(const mx_spec *s) { return is_of_own_formats(s) || is_of_other_formats(s); }
 static int is_a_target(const observation *o, const mx_spec *s) {
   const double whole = mx_format_max(mx_elem_format(s->elem)) * mx_format_max(mx_scale_format(s->scale));
   int most = TARGET_DIGITS;
   for (size_t i = 0; i < o->n_samples; i++)
     if (mxi_is_short(o->facts[i].whole.amax_finite)) most = DIGITS_OF_SHORT;
-  return digits_of((double)s->tensor_target) <= most && !is_of_a_part(o, s, whole);
+  return (is_of_other_formats(s) || digits_of((double)s->tensor_target) <= most) && !is_of_a_part(o, s, whole);
 }
 
 /* Codes of scales count in steps of the tensor scale, which differs for other data. So a limit on them is believed only if a preset has it, or if
@@ -138,7 +147,7 @@ int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *)) 
   if (has_limit_of_data(&t)) return 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (*numbers[i] == 0 || (!i && (t.scale_max == MX_SCALE_MAX_ELEM || t.scale_max == MX_SCALE_MAX_POW2))) continue;
-    if (is_of_a_preset(i, *numbers[i]) || (numbers[i] == &t.tensor_target && mxi_target_is_of_formats(&t))) continue;
+    if (is_of_a_preset(i, *numbers[i]) || (numbers[i] == &t.tensor_target && is_of_own_formats(&t))) continue;
     if (++own > MOST_OWN) return 0;
     if (numbers[i] == &t.tensor_target && !is_a_target(&q->o, &t)) return 0;
     const double wide = slack(q, numbers[i], &t, as_good_as);

@@ -8,7 +8,7 @@
  *  the interval of numbers with the same bytes, or if a preset has it. as_good_as says whether a spec gives the same bytes. */
 int mxi_numbers_hold(inquiry *q, int (*as_good_as)(inquiry *, const mx_spec *));
 
-/** Is tensor.target a power of two times the largest element, the largest scale or both? */
+/** Is tensor.target a power of two times the largest element, the largest scale or both, or the largest element times the largest number of another format? */
 int mxi_target_is_of_formats(const mx_spec *s);
 
 /** Has each number among a bug's faults at most four digits, as people write them? */
