@@ -154,10 +154,17 @@ int mxi_has_number(const blame *b) {
   return 0;
 }
 
+/* A block's maximum of what a rotation turns back is that of the input as it was, but for roundings. */
+static int rotates_back(const blame *b) {
+  return b->n == 2 && b->fault[0].op == MX_FAULT_ROTATION_HADAMARD && b->fault[1].op == MX_FAULT_AMAX_ROTATED &&
+         b->fault[0].number == b->fault[1].number;
+}
+
 /* A number that was read off is no rival of faults without one if nobody would type it, for which nothing is held, or over a preset that few know. */
 static int is_far_fetched(const blame *b, const mx_fault *faults, size_t n) {
   blame answer = {.n = n};
   if (!n || n > MX_FAULTS) return 0;
+  if (rotates_back(b)) return 1;
   memcpy(answer.fault, faults, n * sizeof *faults);
   return !mxi_has_number(&answer) && mxi_has_number(b) && (!b->held || !mxi_preset_well_known(b->preset));
 }
