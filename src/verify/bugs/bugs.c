@@ -270,18 +270,18 @@ static int rival(mx_bug *out, const blame *found, double bits) {
   return out->confirmed && found->cost + RIVAL_BITS < bits ? 2 : 1;
 }
 
-int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until) {
+int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, double rare_bits, const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
   mxi_find_rival(&found, samples, n, NULL, spec, bits, until);
-  return rival(out, &found, bits);
+  return rival(out, &found, rare_bits);
 }
 
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const char *keys_from, const mx_sample *samples,
-                            size_t n, deadline until) {
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double rare_bits, const char *preset, const char *keys_from,
+                            const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
   mxi_find_plain_rival(&found, samples, n, preset, spec, keys_from, until);
   found.held = found.scales + found.codes; /* at least a bit of each cell that it mends */
-  return rival(out, &found, bits);
+  return rival(out, &found, rare_bits);
 }
 
 uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,

@@ -17,14 +17,14 @@ int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t 
                    double seconds, deadline until);
 
 /** Searches for a fault over a preset that gives every byte, as the spec of so many bits does, and other bytes than the spec on other data.
- *  Returns 1 and fills *out, or 0; 2: it is so much likelier than the spec that the spec is no rival of it. The work is a small part of that of
+ *  Returns 1 and fills *out, or 0; 2: it is so much likelier than the spec, of so many bits if rare choices count as such, that the spec is no rival of it. The work is a small part of that of
  *  mxi_name_faults().   Oracle: tests/test_fault.c. */
-int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const mx_sample *samples, size_t n, deadline until);
+int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, double rare_bits, const mx_sample *samples, size_t n, deadline until);
 
 /** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. keys_from: the preset whose keys the spec
  *  differs in, for which the preset of the fault has the spec's; or NULL. */
-int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, const char *preset, const char *keys_from, const mx_sample *samples,
-                            size_t n, deadline until);
+int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double rare_bits, const char *preset, const char *keys_from,
+                            const mx_sample *samples, size_t n, deadline until);
 
 /** The keys that the faults of a bug leave open, a bit each: under one of n_other specs, each with another value of key[i], they give every byte too. */
 uint64_t mxi_open_keys_of_bug(const mx_bug *b, const mx_spec *other, const size_t *key, size_t n_other, const mx_sample *samples, size_t n,

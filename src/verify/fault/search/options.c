@@ -375,6 +375,7 @@ static void elements(list *l, const mx_spec *spec) {
   for (int other = 0; other < MX_ELEM_NONE; other++)
     if (other != spec->elem && mx_elem_format(other)->bits == mx_elem_format(spec->elem)->bits) add_format(l, MX_FAULT_ELEMENT_AS, other);
   if (spec->elem == MX_ELEM_E5M2) add(l, MX_FAULT_ELEMENT_F16_THEN_CUT, 0)->common = 1; /* whose codes are the upper bytes of float16 */
+  if (mx_elem_format(spec->elem)->inf_code != MX_NO_CODE) add(l, MX_FAULT_ELEMENT_CLIP, mx_format_max(mx_elem_format(spec->elem)));
   add(l, MX_FAULT_ELEMENT_TIMES, 0)->fit = FIT_CODES;
   add(l, MX_FAULT_ELEMENT_CLIP, 0)->fit = FIT_CODES;
   EACH(l, MX_FAULT_ELEMENT_STEPS, 1, 0, 2, 3, 4);
@@ -466,7 +467,8 @@ int mxi_option_is_plain(const option *o) {
   const int of_next = arg == MX_FAULT_ARG_COUNT && (o->fault.number == 1 || o->fault.number == -1);
   const int of_large = arg == MX_FAULT_ARG_RULE && mxi_fault_rule(o->fault.format)->rule == MXI_RULE_CAST; /* of those it is the rule floor */
   return o->fit == FIT_NOT && !o->placed && !o->rare && !of_large &&
-         (arg == MX_FAULT_ARG_NONE || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE || of_next);
+         (arg == MX_FAULT_ARG_NONE || o->fault.op == MX_FAULT_ELEMENT_CLIP || arg == MX_FAULT_ARG_FORMAT || arg == MX_FAULT_ARG_RULE ||
+          of_next);
 }
 
 int mxi_option_is_short_reciprocal(const option *o) { return o->fault.op == MX_FAULT_AMAX_TIMES && o->fit == FIT_NOT && !o->placed; }

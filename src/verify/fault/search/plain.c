@@ -1,4 +1,5 @@
 /* Finds a plain fault over a preset that people know with the bytes of an answer that few would give: a fitted number. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,15 +47,21 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
                   !noted_status(mx_tensor_amax(&amax, s->x, s->rows, s->cols, s->ld, &b->spec, &(mx_exec){.n_threads = 1}), e->until.lack));
   ran = ran && wrong_rows(&few, s, amax, &b->spec, e);
   const size_t count = ran ? mxi_fault_options(o, MX_STAGE_TENSOR, MX_STAGE_CODE, &b->spec, s->rows, s->cols) : 0;
-  for (size_t i = 0; i < count && !out->n && !effort_over(e); i++) {
+  for (size_t i = 0; i < count && !out->n_rival && !effort_over(e); i++) {
     const mx_fault *f = &o[i].fault;
     const int of_tensor = mx_fault_row_at(f->op)->stage == MX_STAGE_TENSOR;
     if (!mxi_option_is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
     if (!mxi_gives_part(&few, amax, &b->spec, f, 1, e) || !gives_every_byte(samples, n, &b->spec, f, e)) continue;
     if (mxi_kernels_alike(s, spec, NULL, 0, &b->spec, f, 1, e->until.lack)) continue;
+    if (out->n && mxi_kernels_alike(s, &out->spec, out->fault, 1, &b->spec, f, 1, e->until.lack)) continue;
+    if (out->n) { /* the two are rivals */
+      out->rival[0] = *f, out->rival_preset = b->preset, out->n_rival = 1;
+      break;
+    }
     *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1, .cost = mxi_option_cost(&o[i], 4) + b->extra};
     for (size_t k = 0; k < n; k++) mxi_gives_all(&samples[k], &b->spec, NULL, 0, out, e);
   }
+  if (out->n && effort_over(e)) out->cost = INFINITY; /* not all was looked at: it is a rival, and no answer */
   free(o);
   return out->n != 0;
 }

@@ -102,6 +102,12 @@ static void search_keyed(hunt *h, const keyed_spec *keyed, size_t n) {
   }
 }
 
+static void note_rival(blame *out, const blame *rival) {
+  out->rival_preset = rival->preset;
+  memcpy(out->rival, rival->fault, sizeof out->rival);
+  out->n_rival = rival->n;
+}
+
 void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char *over, const keyed_spec *keyed, size_t n_keyed,
                      deadline until) {
   *out = (blame){.n = 0};
@@ -134,9 +140,7 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
   h.best = &rival; /* out is done */
   if (out->n && mxi_blame_confirmed(out) &&
       (mxi_hunt_rival(&rival, &h, &out->spec, out->fault, out->n, out->cost) || mxi_rival_of_base(&rival, &h, out, mxi_find_rival))) {
-    out->rival_preset = rival.preset;
-    memcpy(out->rival, rival.fault, sizeof out->rival);
-    out->n_rival = rival.n;
+    note_rival(out, &rival);
   }
   if (out->n && !mxi_preset_well_known(out->preset) && deadline_over(until))
     out->held = 0; /* rivals over known ones may not have been looked for */
@@ -153,6 +157,8 @@ void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *
   size_t chosen[MOST_BASES];
   search_bases(&h, b, chosen, mxi_fault_bases_choose(chosen, b, count), PASS_PLAIN);
   free(b);
-  mxi_hunt_rival(out, &h, spec, NULL, 0, bits);
+  blame other;
+  if (mxi_hunt_rival(out, &h, spec, NULL, 0, bits) && mxi_hunt_rival(&other, &h, &out->spec, out->fault, out->n, out->cost))
+    note_rival(out, &other);
   for (size_t i = 0; out->n && i < n; i++) mxi_gives_all(&samples[i], &out->spec, NULL, 0, out, &e);
 }
