@@ -150,15 +150,18 @@ static void maxima_elsewhere(list *l, size_t width, size_t area, size_t cols) {
   EACH(l, MX_FAULT_AMAX_FIRST_ROW, 2, 4, 8, 16);
   EACH(l, MX_FAULT_AMAX_FIRST_BLOCK, 2, 4, 8);
   if (cols % width) add(l, MX_FAULT_AMAX_STALE, 0);
-  EACH(l, MX_FAULT_AMAX_NEXT, 1, -1, 2, -2);
+  /* A window is a rival of a loop that reads on: few blocks have their maximum among the elements that it leaves out. */
+  for (double n = 1; n <= (double)width; n *= 2)
+    for (int sign = 1; sign >= -1; sign -= 2) {
+      if (sign > 0 || n < (double)width) add(l, MX_FAULT_AMAX_NEXT, sign * n); /* the block before is a word of its own */
+      add(l, MX_FAULT_AMAX_WINDOW, sign * n);
+    }
   if (cols % width) add(l, MX_FAULT_AMAX_NEXT, (double)(width - cols % width));
-  add(l, MX_FAULT_AMAX_NEXT, (double)width);
   EACH(l, MX_FAULT_AMAX_WITH_BLOCK, -1, 1);
   EACH(l, MX_FAULT_AMAX_AVERAGE, 0.9, 0.1, 0.99, 0.95, 0.5);
   add(l, MX_FAULT_AMAX_WHOLE_ROW, 0);
   add(l, MX_FAULT_AMAX_STRIDED, 0);
   EACH(l, MX_FAULT_AMAX_STRIDED_IN, 2, 4, 8, 16);
-  for (double n = 1; n <= (double)width; n *= 2) add(l, MX_FAULT_AMAX_WINDOW, n), add(l, MX_FAULT_AMAX_WINDOW, -n);
   add(l, MX_FAULT_AMAX_STRAIGHT, 0);
   for (double n = 16; n <= 128; n *= 2) add(l, MX_FAULT_AMAX_ROTATED, n);
   add(l, MX_FAULT_AMAX_TURNED, 0);
