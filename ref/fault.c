@@ -63,52 +63,60 @@ static void transpose_tiles(ref_run *r, const ref_fault *f) {
   }
 }
 
-/* Bit k of a place in a tile is the k-th bit of the list, of the place's row or column: what number of the two it has. */
-static size_t bits_of(const ref_fault *f, size_t at, int columns) {
-  size_t n = 0;
-  for (int k = 0; k < f->n_bits; k++)
-    if (f->bits[k] / 8 == columns && at & (size_t)1 << k) n += (size_t)1 << f->bits[k] % 8;
-  return n;
+size_t ref_place_of(const ref_fault *f, size_t source) {
+  size_t place = 0;
+  for (int k = 0; k < f->tile_rows + f->tile_cols; k++) {
+    int odd = 0;
+    for (int i = 0; i < f->tile_rows + f->tile_cols; i++) odd ^= f->is_of[k][i] && source >> i & 1;
+    place += (size_t)odd << k;
+  }
+  return place;
 }
 
-static size_t size_of(const ref_fault *f, int columns) {
-  size_t n = 1;
-  for (int k = 0; k < f->n_bits; k++) n *= f->bits[k] / 8 == columns ? 2 : 1;
-  return n;
+/* The sources of all places of a tile. */
+typedef struct tile {
+  size_t high, wide, source[1 << REF_BITS];
+} tile;
+
+static void tile_of(tile *t, const ref_fault *f) {
+  t->high = (size_t)1 << f->tile_rows, t->wide = (size_t)1 << f->tile_cols;
+  for (size_t s = 0; s < t->high * t->wide; s++) t->source[ref_place_of(f, s)] = s;
 }
 
-/* The place that (row, col) of a matrix holds, in whole tiles. */
-static size_t by_bits(const ref_fault *f, size_t row, size_t col, size_t rows, size_t cols) {
-  const size_t high = size_of(f, 0), wide = size_of(f, 1), top = row / high * high, left = col / wide * wide;
-  const size_t at = (row - top) * wide + (col - left);
-  if (top + high > rows || left + wide > cols) return row * cols + col;
-  return (top + bits_of(f, at, 0)) * cols + left + bits_of(f, at, 1);
+/* The place that (row, col) of a matrix holds, its own where that is beyond the ends. */
+static size_t by_bits(const tile *t, size_t row, size_t col, size_t rows, size_t cols) {
+  const size_t top = row / t->high * t->high, left = col / t->wide * t->wide, from = t->source[(row - top) * t->wide + (col - left)];
+  const size_t from_row = top + from / t->wide, from_col = left + from % t->wide;
+  return from_row >= rows || from_col >= cols ? row * cols + col : from_row * cols + from_col;
 }
 
 static void codes_by_bits(ref_run *r, const ref_fault *f) {
   uint8_t *old = r->room;
+  tile t;
+  tile_of(&t, f);
   memcpy(old, r->codes, r->rows * r->cols);
   for (size_t row = 0; row < r->rows; row++)
     for (size_t col = 0; col < r->cols; col++)
-      if (ref_element_in(r, f, row, col)) r->codes[row * r->cols + col] = old[by_bits(f, row, col, r->rows, r->cols)];
+      if (ref_element_in(r, f, row, col)) r->codes[row * r->cols + col] = old[by_bits(&t, row, col, r->rows, r->cols)];
 }
 
 /* In their tiles, or tile after tile in memory. */
 static mx_status scales_by_bits(ref_run *r, const ref_fault *f, mx_error *err) {
-  const size_t high = size_of(f, 0), wide = size_of(f, 1);
   const int tiled = IS(f, "scales tiled by bits");
   uint64_t *old = r->room;
   size_t k = 0;
+  tile t;
+  tile_of(&t, f);
   memcpy(old, r->stored, r->down * r->across * sizeof *old);
-  if (tiled && (r->down % high || r->across % wide)) return ref_fail(err, MX_ERR_CONFLICT, "reference: the tiles do not fit the scales");
+  if (tiled && (r->down % t.high || r->across % t.wide)) return ref_fail(err, MX_ERR_CONFLICT, "reference: the tiles do not fit the scales");
   for (size_t d = 0; d < r->down && !tiled; d++)
     for (size_t a = 0; a < r->across; a++)
-      if (ref_block_in(r, f, d, a)) r->stored[d * r->across + a] = old[by_bits(f, d, a, r->down, r->across)];
-  for (size_t top = 0; top < r->down && tiled; top += high)
-    for (size_t left = 0; left < r->across; left += wide)
-      for (size_t i = 0; i < high * wide; i++, k++)
+      if (ref_block_in(r, f, d, a)) r->stored[d * r->across + a] = old[by_bits(&t, d, a, r->down, r->across)];
+  for (size_t top = 0; top < r->down && tiled; top += t.high)
+    for (size_t left = 0; left < r->across; left += t.wide)
+      for (size_t i = 0; i < t.high * t.wide; i++, k++)
         if (ref_block_in(r, f, k / r->across, k % r->across))
-          r->stored[k] = old[(top + bits_of(f, i, 0)) * r->across + left + bits_of(f, i, 1)];
+          r->stored[k] = old[(top + t.source[i] / t.wide) * r->across + left + t.source[i] % t.wide];
   return MX_OK;
 }
 
@@ -266,6 +274,9 @@ mx_status ref_quantize_faulty(mx_tensor *out, const float *src, size_t rows, siz
   for (size_t i = 0; i < n; i++)
     if (faults[i].stage == REF_TENSOR_SCALE && faults[i].number < 0 && (IS(&faults[i], "value") || IS(&faults[i], "times")))
       return ref_fail(err, MX_ERR_CONFLICT, "reference: a tensor scale below 0");
+  for (size_t i = 0; i < n; i++)
+    if (faults[i].n_digits && ref_elem_format(spec->elem)->bits != (IS(&faults[i], "table") ? 4 : faults[i].n_digits))
+      return ref_fail(err, MX_ERR_CONFLICT, "reference: the list is one of codes of other bits");
   for (size_t i = 0; i < n; i++)
     if (is_down(&faults[i])) return down_the_columns(out, src, ld, spec, &faults[i], &faults[n > 1 ? !i : 0], n - 1, err);
   ref_run r = {.faults = faults, .n_faults = n, .rows = rows, .cols = cols};

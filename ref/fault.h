@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { REF_FAULT_NUMBERS = 128 };
+enum { REF_FAULT_NUMBERS = 128, REF_BITS = 13 };
 
 /** RANDOM: which random number an element gets. */
 typedef struct ref_random_source {
@@ -31,8 +31,10 @@ typedef struct ref_fault {
   ref_region region[2];
   int stage; /* in the order of SPEC 9 */
   const char *op;
-  uint8_t bits[13]; /* of BITS: 0 to 7 those of the row, 8 to 15 those of the column */
-  int n_bits;
+  int tile_rows, tile_cols;          /* of BITS: a tile has 2^tile_rows rows and 2^tile_cols columns */
+  uint8_t is_of[REF_BITS][REF_BITS]; /* is_of[k][i]: bit k of a place is an exclusive or of bits of its source, of which bit i is one */
+  size_t n_digits;                   /* DIGITS */
+  uint8_t digits[16];
   double number;           /* a NUMBER, or an integer as COUNT */
   const mx_format *format; /* a FORMAT */
   int layout;

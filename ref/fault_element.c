@@ -275,6 +275,13 @@ static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) 
   if (IS(f, "value")) return (uint64_t)(long long)f->number & all;
   if (IS(f, "two's complement")) return code & sign ? (2 * sign - (code ^ sign)) & all : code;
   if (IS(f, "sign and magnitude")) return code & sign ? sign | ((2 * sign - code) & (sign - 1)) : code;
+  if (IS(f, "table")) return f->digits[code];
+  if (IS(f, "bits")) {
+    uint64_t out = 0;
+    for (size_t k = 0; k < f->n_digits; k++)
+      if (code & UINT64_C(1) << f->digits[k]) out += UINT64_C(1) << k;
+    return out;
+  }
   num limit = ref_beyond_largest(e); /* lowest */
   limit.sign = 1;
   return e->kind == MX_KIND_INT && !num_is_nan(y) && num_cmp(y, limit) <= 0 ? sign : code;

@@ -49,6 +49,9 @@ size_t ref_from(const ref_fault *f, size_t at, size_t n);
 /* Is it a code of a number that is neither zero nor normal? */
 int ref_is_subnormal(const mx_format *format, uint64_t code);
 
+/* The place in a tile that a source has under a list of bits; both are column + (columns of the tile) * row. */
+size_t ref_place_of(const ref_fault *f, size_t source);
+
 /* The elements of a block, missing ones as +0; its largest finite magnitude; does it hold a NaN or an Inf? */
 ref_block ref_load(const ref_run *r, size_t d, size_t a);
 num ref_finite_amax(const ref_run *r, size_t d, size_t a);

@@ -7,7 +7,7 @@
 #include "fail.h"
 #include "fault_run.h"
 
-enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE, BITS, RANDOM };
+enum { NOTHING, NUMBER, COUNT, FORMAT, LAYOUT, RULE, BITS, DIGITS, RANDOM };
 
 static const struct {
   int stage, takes;
@@ -250,6 +250,8 @@ static const struct {
              {REF_CODE, NOTHING, "sign and magnitude"},
              {REF_CODE, NOTHING, "sign smeared"},
              {REF_CODE, NOTHING, "lowest"},
+             {REF_CODE, DIGITS, "bits"},
+             {REF_CODE, DIGITS, "table"},
              {REF_LAYOUT, COUNT, "row"},
              {REF_LAYOUT, COUNT, "block"},
              {REF_LAYOUT, COUNT, "row xor"},
@@ -349,24 +351,59 @@ static int read_regions(ref_fault *f, const char *text) {
   return read_region(&f->region[1], one) && strcmp(f->region[0].name, "all") != 0 && strcmp(f->region[1].name, "all") != 0;
 }
 
-/* "c0,c1,r0": every bit of a row and of a column from bit 0 on once, separated by commas. */
+/* One bit, "c0" or "r0", as a number: 0 to 7 those of the column, 8 to 15 those of the row. */
+static int read_bit(const char *text) {
+  const int letter = text[0] == 'c' ? 0 : text[0] == 'r' ? 8 : -1;
+  return letter < 0 || text[1] < '0' || text[1] > '7' ? -1 : letter + text[1] - '0';
+}
+
+/* How many of eight are there; all from the first on must be. */
+static int there_are(const int *there) {
+  int n = 0;
+  for (int i = 0; i < 8; i++) n += there[i];
+  for (int i = 0; i < n; i++)
+    if (!there[i]) return -1;
+  return n;
+}
+
+/* Does each place of the tile belong to one source? */
+static int tells_places_apart(const ref_fault *f) {
+  uint8_t seen[1 << REF_BITS] = {0};
+  for (size_t s = 0; s < (size_t)1 << (f->tile_rows + f->tile_cols); s++)
+    if (seen[ref_place_of(f, s)]++) return 0;
+  return 1;
+}
+
+/* "c0,c1^r0": entries separated by commas, of bits with ^ between them. Together they have every bit of a row and of a column from bit 0 on. */
 static int read_bits(ref_fault *f, const char *text) {
-  int there[16] = {0}, rows = 0, cols = 0;
-  const size_t n = (strlen(text) + 1) / 3;
-  if (strlen(text) != 3 * n - 1 || n > sizeof f->bits) return 0;
-  for (size_t k = 0; k < n; k++) {
-    const char *one = text + 3 * k;
-    if ((one[0] != 'r' && one[0] != 'c') || one[1] < '0' || one[1] > '7' || (k + 1 < n && one[2] != ',')) return 0;
-    const int bit = one[1] - '0' + (one[0] == 'c' ? 8 : 0);
-    if (there[bit]++) return 0;
-    *(one[0] == 'c' ? &cols : &rows) += 1;
-    f->bits[k] = (uint8_t)bit;
+  int entries[REF_BITS][16] = {{0}}, there[16] = {0}, n = 0;
+  for (char behind = ','; behind; text += 2 + (behind != 0)) {
+    const int bit = read_bit(text);
+    if (bit < 0 || !strchr(",^", text[2])) return 0; /* the end too is in there */
+    if (behind == ',' && n++ == REF_BITS) return 0;
+    if (entries[n - 1][bit]++) return 0;
+    there[bit] = 1;
+    behind = text[2];
   }
-  for (int i = 0; i < rows; i++)
-    if (!there[i]) return 0;
-  for (int i = 0; i < cols; i++)
-    if (!there[8 + i]) return 0;
-  return f->n_bits = (int)n, 1;
+  f->tile_cols = there_are(there), f->tile_rows = there_are(there + 8);
+  if (f->tile_cols < 0 || f->tile_rows < 0 || f->tile_cols + f->tile_rows > REF_BITS || n > f->tile_cols + f->tile_rows) return 0;
+  for (int k = 0; k < f->tile_cols + f->tile_rows; k++)
+    for (int i = 0; i < f->tile_cols + f->tile_rows; i++)
+      f->is_of[k][i] = (uint8_t)(k < n ? entries[k][i < f->tile_cols ? i : 8 + i - f->tile_cols] : i == k); /* what is left out stays */
+  return tells_places_apart(f);
+}
+
+/* "1203": of each bit from the lowest on the bit that it is; or of each code the code that is written for it. */
+static int read_digits(ref_fault *f, const char *text) {
+  const size_t n = strlen(text);
+  if (IS(f, "table") ? n != 16 : n < 2 || n > 8) return 0;
+  for (size_t k = 0; k < n; k++) {
+    const int digit = text[k] >= '0' && text[k] <= '9' ? text[k] - '0' : text[k] >= 'a' && text[k] <= 'f' ? text[k] - 'a' + 10 : -1;
+    if (digit < 0 || (size_t)digit >= n) return 0;
+    f->digits[k] = (uint8_t)digit;
+  }
+  f->n_digits = n;
+  return 1;
 }
 
 static int read_argument(ref_fault *f, int takes, const char *text) {
@@ -385,6 +422,8 @@ static int read_argument(ref_fault *f, int takes, const char *text) {
   }
   case BITS:
     return read_bits(f, text);
+  case DIGITS:
+    return read_digits(f, text);
   case RANDOM:
     return ref_read_random(&f->random, text);
   case LAYOUT:

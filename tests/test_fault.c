@@ -37,6 +37,12 @@ START_TEST(text_there_and_back) {
                                       "all: layout <- scales twice in nv128x4",
                                       "all: layout <- codes by bits c0,c2,c1,r0",
                                       "all: layout <- scales tiled by bits c0,c1,r5,r6,r0,r1,r2,r3,r4",
+                                      "all: layout <- codes by bits c0,c1,c2,c3^r0,c4^r1",
+                                      "rows=8-: layout <- codes by bits c0^c2^r0^r7,c1,c1^c2,r1,r0,r2^r6,r3,r4,r5",
+                                      "all: layout <- scales by bits c0^r0,c1,r0,r1,r2",
+                                      "all: code <- bits 1203",
+                                      "elements%2=1: code <- bits 76543210",
+                                      "all: code <- table 0123456f8badcefb",
                                       "all: element rounding <- random below philox1 4294967295:index/4 folded",
                                       "all: element rounding <- random above curand4 5:inblock split16",
                                       "all: element rounding <- random carry of half pcg 7^tile16/128 low24",
@@ -51,6 +57,55 @@ START_TEST(text_there_and_back) {
     ck_assert_msg(!mx_fault_parse(&f, texts[i], &err), "%s: %s", texts[i], err.text);
     mx_fault_print(again, sizeof again, &f);
     ck_assert_str_eq(again, texts[i]);
+  }
+}
+END_TEST
+
+/* The order of the bits of an exclusive or, and bits that stay, say nothing. A list that no text says is refused. */
+START_TEST(lists_of_bits) {
+  static const char *const alike[] = {"c0,c1,c2,c3^r0,c4^r1", "c0,c1,c2,r0^c3,c4^r1", "c0,c1,c2,c3^r0,c4^r1,r0", "c0,c1,c2,c3^r0,r1^c4,r0,r1"};
+  static const float x[32] = {6, -1};
+  char text[MX_FAULT_TEXT], again[MX_FAULT_TEXT];
+  mx_spec spec = {0};
+  mx_tensor t;
+  mx_fault f;
+  for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+    snprintf(text, sizeof text, "all: layout <- codes by bits %s", alike[i]);
+    ck_assert_int_eq(mx_fault_parse(&f, text, NULL), MX_OK);
+    mx_fault_print(again, sizeof again, &f);
+    ck_assert_msg(!strcmp(again, "all: layout <- codes by bits c0,c1,c2,c3^r0,c4^r1"), "%s: %s", alike[i], again);
+  }
+  ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
+  f.list[4] = f.list[3];
+  ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_ERR_ARG);
+  f = (mx_fault){.op = MX_FAULT_LAYOUT_CODES_BITS};
+  ck_assert_int_eq(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, NULL), MX_ERR_ARG);
+  mx_tensor_free(&t);
+}
+END_TEST
+
+/* A table is one of codes of 4 bits, an order of bits one of as many as a code has. */
+START_TEST(lists_of_codes) {
+  static const struct {
+    const char *preset, *fault;
+  } wrong[] = {{"ocp-mxfp8-e4m3", "all: code <- table 0123456789abcdef"},
+               {"ocp-mxfp8-e4m3", "all: code <- bits 1203"},
+               {"ocp-mxfp4", "all: code <- bits 76543210"},
+               {"ocp-mxfp6-e3m2", "all: code <- bits 3210"}};
+  static const float x[32] = {6, -1};
+  mx_error err;
+  mx_fault f;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    mx_spec spec;
+    mx_tensor t;
+    ck_assert_int_eq(mx_preset_find(&spec, wrong[i].preset, NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, 1, 32, &spec), MX_OK);
+    ck_assert_int_eq(mx_fault_parse(&f, wrong[i].fault, NULL), MX_OK);
+    ck_assert_msg(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, &err) == MX_ERR_CONFLICT, "%s", wrong[i].fault);
+    ck_assert_msg(*err.text && !strchr(err.text, '\n'), "%s", err.text);
+    f.list[2] = 16;
+    ck_assert_msg(mx_quantize_faulty(&t, x, 1, 32, 32, &spec, &f, 1, &err) == MX_ERR_ARG, "%s", wrong[i].fault);
+    mx_tensor_free(&t);
   }
 }
 END_TEST
@@ -71,6 +126,7 @@ START_TEST(text_that_is_wrong) {
                                       "rows%4=4: input <- relu",
                                       "rows=7-3: input <- relu",
                                       "rows=1,2: input <- relu",
+                                      "all: layout <- codes by bits c0^c1,c1^c2,c0^c2",
                                       "tail=3: input <- relu",
                                       "rows=3 and: input <- relu",
                                       "and rows=3: input <- relu",
@@ -317,7 +373,15 @@ START_TEST(found_and_predicts) {
                  {"ocp-mxfp8-e4m3", NULL, {"positive and rows%4=1: element rounding <- away from zero"}},
                  {"nvfp4-plain", NULL, {"all: scale store <- block modulo 2"}},
                  {"ocp-mxfp8-e5m2", NULL, {"all: divisor <- row modulo 8"}},
-                 {"ocp-mxfp4", NULL, {"rows=16- and elements=16-: divisor <- block -1"}}};
+                 {"ocp-mxfp4", NULL, {"rows=16- and elements=16-: divisor <- block -1"}},
+                 {"nvfp4-plain", NULL, {"all: layout <- codes by bits c0,c1,c2,c3,c4^r0,c5^r1,c6^r2"}},
+                 {"ocp-mxfp8-e4m3", NULL, {"all: layout <- codes by bits c0,c1,c2,c3^r1,c4^r2,r0^r3"}},
+                 {"ocp-mxfp4", NULL, {"all: block amax <- rows 2", "all: layout <- codes by bits c0,c1,c2,c3^r0,c4^r1"}},
+                 {"ocp-mxfp4", NULL, {"all: layout <- scales by bits c0^r3,c1^r4,r0,r1,r2"}},
+                 {"ocp-mxfp4", NULL, {"all: block amax <- rows 2", "all: code <- table 01234567fedcba98"}},
+                 {"ocp-mxfp4", NULL, {"all: code <- bits 1203"}},
+                 {"ocp-mxfp8-e5m2", NULL, {"elements%2=1: code <- bits 76543210"}},
+                 {"nvfp4-plain", NULL, {"all: code <- table 0123465789abcedf"}}};
   static float x[2][ROWS * COLS];
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     if (!run_whole() && i % SHARE) continue;
@@ -638,6 +702,8 @@ int main(void) {
   tcase_set_timeout(c, 600);
   tcase_add_test(c, text_there_and_back);
   tcase_add_test(c, text_that_is_wrong);
+  tcase_add_test(c, lists_of_bits);
+  tcase_add_test(c, lists_of_codes);
   tcase_add_test(c, worked_by_hand);
   tcase_add_test(c, worked_tensor_scale);
   tcase_add_test(c, blocks_down_the_columns);

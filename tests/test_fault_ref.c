@@ -83,7 +83,7 @@ static int verdict(const outcome *o) {
 static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
   static const char *const numbers[] = {"0.5", "0.9", "1.5", "2", "6", "0.1", "100", "-1", "1e30", "33.3", "0"};
   const mx_fault_row *row = mx_fault_row_at(op);
-  char argument[64] = "";
+  char argument[128] = "";
   const int rotation = row->stage == MX_STAGE_ROTATION, code = strstr(row->words, " code %s") || strstr(row->words, "code %s ");
   switch (row->arg) {
   case MX_FAULT_ARG_NUMBER:
@@ -101,14 +101,34 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
     snprintf(argument, sizeof argument, " %s", mx_layout_name((mx_layout)(1 + below(4))));
     break;
   case MX_FAULT_ARG_BITS: {
-    char bits[6][3];
+    uint32_t bits[6];
     const uint32_t rows = below(4), cols = below(3) + !rows, n = rows + cols;
-    for (uint32_t k = 0; k < n; k++) snprintf(bits[k], sizeof bits[k], k < cols ? "c%u" : "r%u", (k < cols ? k : k - cols) % 8);
+    size_t at = 0;
+    for (uint32_t k = 0; k < n; k++) bits[k] = 1u << k;
     for (uint32_t k = 0; k < n; k++) { /* shuffled */
-      const uint32_t from = k + below(n - k);
-      snprintf(argument + 3 * k, sizeof argument - 3 * k, "%c%s", k ? ',' : ' ', bits[from]);
-      memcpy(bits[from], bits[k], sizeof bits[k]);
+      const uint32_t from = k + below(n - k), own = bits[k];
+      bits[k] = bits[from], bits[from] = own;
     }
+    for (uint32_t k = below(2) ? 0 : 2 * n; k < 2 * n; k++) { /* and added to each other, so that they stay apart */
+      const uint32_t to = below(n), from = below(n);
+      if (to != from) bits[to] ^= bits[from];
+    }
+    for (uint32_t k = 0; k < n; k++)
+      for (uint32_t i = n, first = 1; i--;) {
+        if (!(bits[k] >> i & 1)) continue;
+        at += (size_t)snprintf(argument + at, sizeof argument - at, "%c%c%u",
+                               !first ? '^'
+                               : k    ? ','
+                                      : ' ',
+                               i < cols ? 'c' : 'r', (i < cols ? i : i - cols) % 8);
+        first = 0;
+      }
+    break;
+  }
+  case MX_FAULT_ARG_DIGITS: {
+    const uint32_t n = op == MX_FAULT_CODE_TABLE ? 16 : below(2) ? 4 : 8 - 2 * (below(4) == 0);
+    for (uint32_t k = 0; k < n; k++) snprintf(argument + k + 1, sizeof argument - k - 1, "%x", below(n));
+    *argument = ' ';
     break;
   }
   case MX_FAULT_ARG_RANDOM: {
@@ -238,6 +258,15 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "rows=3 and tail and blocks=1: input <- relu",
                                       "rows=3 and all: input <- relu",
                                       "all and rows=3: input <- relu",
+                                      "all: code <- bits",
+                                      "all: code <- bits 0",
+                                      "all: code <- bits 4321",
+                                      "all: code <- bits 012345678",
+                                      "all: code <- bits 01 23",
+                                      "all: code <- table",
+                                      "all: code <- table 0123456789abcde",
+                                      "all: code <- table 0123456789abcdef0",
+                                      "all: code <- table 0123456789ABCDEF",
                                       "all: layout <- codes by bits",
                                       "all: layout <- codes by bits c0,",
                                       "all: layout <- codes by bits c1",
@@ -245,6 +274,15 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "all: layout <- codes by bits c0,c2",
                                       "all: layout <- codes by bits c0c1",
                                       "all: layout <- codes by bits c0,x1",
+                                      "all: layout <- codes by bits c0^",
+                                      "all: layout <- codes by bits ^c0",
+                                      "all: layout <- codes by bits c0,c1^c1",
+                                      "all: layout <- codes by bits c0,c1^r1",
+                                      "all: layout <- codes by bits c0,,c1",
+                                      "all: layout <- codes by bits c0^c1,c1^c0",
+                                      "all: layout <- codes by bits c0^c1,c1^c2,c0^c2",
+                                      "all: layout <- codes by bits c0^r0,c1,c0^c1^r0",
+                                      "all: layout <- codes by bits r0,r0^c0,c0,c1",
                                       "all: layout <- codes by bits r0,c0,r1,c1,r2,c2,r3,c3,r4,c4,r5,c5,r6,c6",
                                       "all: element rounding <- random carry",
                                       "all: element rounding <- random carry pcg",
@@ -352,6 +390,11 @@ static const struct {
     {"ocp-mxfp4", {"elements=1: divisor <- plus 1"}, {127, 126}, {0x97, 0xA7}},
     {"ocp-mxfp4", {"all: layout <- codes by bits c1,c0"}, {127, 126}, {0x07, 0x07}}, /* -1 is at column 2 */
     {"ocp-mxfp4", {"all: layout <- codes by bits r0,c0"}, {127, 126}, {0x77, 0xCA}},
+    {"ocp-mxfp4", {"all: layout <- codes by bits c0^r0"}, {127, 126}, {0xA7, 0x7C}},    /* row 1 has its pairs swapped */
+    {"ocp-mxfp4", {"all: layout <- codes by bits c0,c1^c0"}, {127, 126}, {0x07, 0x07}}, /* -1 is at column 3 */
+    {"ocp-mxfp4", {"all: layout <- codes by bits c0,c1^r0,r0"}, {127, 126}, {0xA7, 0x00}},
+    {"ocp-mxfp4", {"all: layout <- codes by bits c0,r0^c0"}, {127, 126}, {0xC7, 0xA7}}, /* -1 and -2 change rows */
+    {"ocp-mxfp4", {"all: layout <- codes by bits c0,r1,r0"}, {127, 126}, {0xA7, 0xC7}}, /* row 1 would hold row 2, which there is none of */
     {"ocp-mxfp4", {"all: layout <- scales by bits r0"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: layout <- scales tiled by bits r0"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: layout <- scales transposed"}, {127, 126}, {0xA7, 0xC7}},
@@ -510,6 +553,11 @@ static const struct {
      {127, 126},
      {0x97, 0xB7}}, /* .75 and .618 of .25; 1.5 and less than one of .5 */
     {"ocp-mxfp4", {"all: input <- negate", "all: code <- sign smeared"}, {127, 126}, {0xFF, 0xFF}},
+    {"ocp-mxfp4", {"all: code <- bits 1203"}, {127, 126}, {0x97, 0xA7}}, /* 1010 is 1001, 1100 is 1010 */
+    {"ocp-mxfp4", {"all: code <- bits 3210"}, {127, 126}, {0x5E, 0x3E}}, /* 0111 is 1110, 1010 is 0101, 1100 is 0011 */
+    {"ocp-mxfp4", {"all: code <- bits 1233"}, {127, 126}, {0xD3, 0xE3}}, /* an arithmetic shift */
+    {"ocp-mxfp4", {"rows=1: code <- table 0123456f8badcefb"}, {127, 126}, {0xA7, 0xCF}},
+    {"ocp-mxfp4", {"all: code <- table fedcba9876543210", "all: code <- +0 for -0"}, {127, 126}, {0x50, 0x30}},
     {"ocp-mxfp4", {"all: code <- reverse 2"}, {127, 126}, {0x7A, 0x7C}},
     {"ocp-mxfp4", {"all: code <- two's complement"}, {127, 126}, {0xE7, 0xC7}},
     {"ocp-mxfp4", {"all: code <- swap pairs", "elements=0: code <- value 1"}, {127, 126}, {0x71, 0x71}}, /* in this order */

@@ -33,6 +33,7 @@ typedef enum mx_fault_arg {
   MX_FAULT_ARG_LAYOUT,
   MX_FAULT_ARG_RULE,
   MX_FAULT_ARG_BITS,
+  MX_FAULT_ARG_DIGITS,
   MX_FAULT_ARG_RANDOM
 } mx_fault_arg;
 
@@ -53,7 +54,7 @@ typedef enum mx_region_of {
   MX_REGION_POSITIVE,
   MX_REGION_COUNT
 } mx_region_of;
-enum { MX_REGION_MOST = 128 }; /* the largest modulus */
+enum { MX_REGION_MOST = 128, MX_FAULT_LIST = 16 }; /* the largest modulus; entries of a list */
 
 /** A region; the zero struct is everywhere. */
 typedef struct mx_region {
@@ -67,8 +68,11 @@ typedef struct mx_region {
 typedef struct mx_fault {
   mx_region region, also; /* it acts where both are; most faults have one region, and also is everywhere */
   int op;                 /* MX_FAULT_*; its row says the stage */
-  double number; /* the argument of one that takes a NUMBER, a COUNT (an integer), BITS (a digit of 16 each behind a 1) or RANDOM (the seed) */
+  double number;          /* the argument of one that takes a NUMBER, a COUNT (an integer), RANDOM (the seed) or DIGITS (how many) */
   int format; /* of one that takes a FORMAT (elements, then scales), a LAYOUT (an mx_layout), a RULE (their order in SPEC 9) or RANDOM (the rest) */
+  /* Of one that takes DIGITS these; of BITS for each bit of a place, from the lowest on, the bits of its source whose exclusive or it is, those of the row
+   * in the lower byte and those of the column in the upper one; 0 behind the last. */
+  uint16_t list[MX_FAULT_LIST];
 } mx_fault;
 enum { MX_FAULTS = 2, MX_FAULT_TEXT = 640 };
 

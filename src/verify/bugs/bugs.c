@@ -213,7 +213,8 @@ static void say_faults(mx_bug *out, const blame *found, const mx_bug *known) {
   *out = (mx_bug){0};
   if (!found->n) return;
   blamed(out, found);
-  if (known && strcmp(known->name, out->name) != 0) {
+  const int plain = known && !strcmp(known->name, BUG(CODES_RENAMED)); /* which faults say in fewer words */
+  if (known && !plain && strcmp(known->name, out->name) != 0) {
     out->name = known->name;
     memcpy(out->text, known->text, sizeof out->text);
   }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "verify/fault/elements.h"
+#include "verify/fault/renamed.h"
 
 /* ---- the divisor */
 
@@ -330,6 +331,9 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
     return code & sign ? (0u - (code & ~sign)) & all : code;
   case MX_FAULT_CODE_SIGN_MAGNITUDE:
     return code & sign ? sign | ((0u - code) & (sign - 1)) : code;
+  case MX_FAULT_CODE_BITS:
+  case MX_FAULT_CODE_TABLE:
+    return mxi_renamed(f, code);
   case MX_FAULT_CODE_PLUS:
     return (uint32_t)((int64_t)code + (int64_t)f->number) & all;
   case MX_FAULT_CODE_FLUSH:

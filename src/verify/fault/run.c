@@ -7,6 +7,7 @@
 
 #include "verify/fault/bits.h"
 #include "verify/fault/elements.h"
+#include "verify/fault/renamed.h"
 
 static size_t up(size_t n, size_t by) { return n / by + (n % by != 0); }
 
@@ -76,6 +77,16 @@ static mx_status check_defined(const mx_spec *spec, mx_error *err) {
 
 static int is_of_scales(const mx_region *g) { return g->of == MX_REGION_SCALE || g->of == MX_REGION_ZERO || g->of == MX_REGION_SUBNORMAL; }
 
+/* The list of a fault that has one, which no text may have said. */
+static mx_status check_list(const mx_fault *f, const mx_spec *spec, mx_error *err) {
+  const mx_fault_row *row = mx_fault_row_at(f->op);
+  const char *why = "its list of bits is no map of places to places";
+  mx_status status = MX_OK;
+  if (row->arg == MX_FAULT_ARG_BITS) status = mxi_bits_get(&(place_bits){0}, f) ? MX_OK : MX_ERR_ARG;
+  if (row->arg == MX_FAULT_ARG_DIGITS) status = mxi_renamed_check(&why, f, mx_elem_format(spec->elem));
+  return status ? mx_fail(err, status, "fault: %s <- %s: %s", mx_stage_name(row->stage), row->op, why) : MX_OK;
+}
+
 mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, size_t rows, size_t cols, size_t ld, const mx_fault *faults,
                           size_t n, mx_error *err) {
   *r = (fault_run){.spec = *spec, .faults = faults, .n_faults = n, .rows = rows, .cols = cols, .all_rows = rows};
@@ -89,6 +100,8 @@ mx_status mxi_fault_begin(fault_run *r, const mx_spec *spec, const float *x, siz
     if ((faults[i].op == MX_FAULT_TENSOR_SCALE_VALUE || faults[i].op == MX_FAULT_TENSOR_SCALE_TIMES) && faults[i].number < 0)
       return mx_fail(err, MX_ERR_CONFLICT, "fault: tensor scale <- %s %g: expected no number below 0", mx_fault_row_at(faults[i].op)->op,
                      faults[i].number);
+    const mx_status listed = check_list(&faults[i], spec, err);
+    if (listed) return listed;
   }
   mx_spec_block(spec, rows, cols, &r->block_rows, &r->block_cols);
   if (!r->block_rows || !r->block_cols || ld < cols) return mx_fail(err, MX_ERR_SHAPE, "fault: %zu x %zu, row stride %zu", rows, cols, ld);

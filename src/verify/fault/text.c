@@ -11,6 +11,7 @@
 #include "mxgold/layout.h"
 #include "verify/fault/bits.h"
 #include "verify/fault/random.h"
+#include "verify/fault/renamed.h"
 #include "verify/fault/run.h"
 
 static const mx_fault_row rows[MX_FAULT_COUNT] = {
@@ -138,6 +139,7 @@ static mx_status read_regions(mx_fault *f, const char *text, size_t n, mx_error 
 
 static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
   const mx_fault_row *row = &rows[f->op];
+  const char *why;
   char *end = NULL;
   switch (row->arg) {
   case MX_FAULT_ARG_NONE:
@@ -155,8 +157,11 @@ static mx_status read_argument(mx_fault *f, const char *text, mx_error *err) {
     f->format = mx_layout_find(text);
     return f->format > 0 ? MX_OK : mx_fail(err, MX_ERR_ARG, "fault: layout '%s': mxgold formats layouts lists them", text);
   case MX_FAULT_ARG_BITS:
-    if (mxi_bits_read(&f->number, text)) return MX_OK;
-    return mx_fail(err, MX_ERR_ARG, "fault: bits '%s': expected an order of the bits of columns and rows, as c0,c2,c1,r0", text);
+    why = mxi_bits_read(f, text);
+    return why ? mx_fail(err, MX_ERR_ARG, "fault: bits '%.200s': %s", text, why) : MX_OK;
+  case MX_FAULT_ARG_DIGITS:
+    why = mxi_renamed_read(f, text);
+    return why ? mx_fail(err, MX_ERR_ARG, "fault: %s <- %s '%.80s': %s", stages[row->stage], row->op, text, why) : MX_OK;
   case MX_FAULT_ARG_RANDOM:
     if (mxi_random_read(f, text)) return MX_OK;
     return mx_fail(err, MX_ERR_ARG,
@@ -236,20 +241,22 @@ static size_t print_interval(char *out, size_t size, const mx_region *r) {
 /* Numbers below this one, and down to 1 by it, have no exponent: 50, not 5e+01. */
 static const double PLAIN = 1e5;
 
-static void print_argument(char out[64], const mx_fault *f) {
+static void print_argument(char out[MX_FAULT_TEXT], const mx_fault *f) {
   const int arg = rows[f->op].arg;
   *out = 0;
   if (arg == MX_FAULT_ARG_NUMBER)
     for (int digits = 1; digits <= 17; digits++) { /* as few as give it again */
-      snprintf(out, 64, "%.*g", digits, f->number);
+      snprintf(out, MX_FAULT_TEXT, "%.*g", digits, f->number);
       if (strtod(out, NULL) == f->number && (!strchr(out, 'e') || fabs(f->number) >= PLAIN || fabs(f->number) * PLAIN < 1)) break;
     }
-  if (arg == MX_FAULT_ARG_COUNT) snprintf(out, 64, "%.0f", f->number);
-  if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, 64, "%s", mxi_fault_format(f->format)->name);
-  if (arg == MX_FAULT_ARG_LAYOUT) snprintf(out, 64, "%s", mx_layout_name((mx_layout)f->format));
-  if (arg == MX_FAULT_ARG_BITS) mxi_bits_print(out, 64, f->number);
-  if (arg == MX_FAULT_ARG_RANDOM) mxi_random_print(out, 64, f);
-  if (arg == MX_FAULT_ARG_RULE) snprintf(out, 64, "%s", mxi_fault_rule(f->format)->name);
+  if (arg == MX_FAULT_ARG_COUNT) snprintf(out, MX_FAULT_TEXT, "%.0f", f->number);
+  if (arg == MX_FAULT_ARG_FORMAT) snprintf(out, MX_FAULT_TEXT, "%s", mxi_fault_format(f->format)->name);
+  if (arg == MX_FAULT_ARG_LAYOUT) snprintf(out, MX_FAULT_TEXT, "%s", mx_layout_name((mx_layout)f->format));
+  if (arg == MX_FAULT_ARG_BITS) mxi_bits_print(out, MX_FAULT_TEXT, f);
+  if (arg == MX_FAULT_ARG_DIGITS)
+    for (int k = 0; k < f->number && k < MX_FAULT_LIST; k++) snprintf(out + k, MX_FAULT_TEXT - (size_t)k, "%x", f->list[k] & 15u);
+  if (arg == MX_FAULT_ARG_RANDOM) mxi_random_print(out, MX_FAULT_TEXT, f);
+  if (arg == MX_FAULT_ARG_RULE) snprintf(out, MX_FAULT_TEXT, "%s", mxi_fault_rule(f->format)->name);
 }
 
 /* "rows%4=1-3", "tail" */
@@ -261,7 +268,7 @@ static void print_region(char out[MX_FAULT_TEXT], const mx_region *r) {
 }
 
 size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {
-  char region[MX_FAULT_TEXT], also[MX_FAULT_TEXT] = "", argument[64];
+  char region[MX_FAULT_TEXT], also[MX_FAULT_TEXT] = "", argument[MX_FAULT_TEXT];
   print_region(region, &f->region);
   if (f->also.of != MX_REGION_ALL) print_region(also, &f->also);
   print_argument(argument, f);
@@ -287,7 +294,7 @@ static void region_words(char *out, size_t size, const mx_region *r) {
 }
 
 size_t mx_fault_words(char *out, size_t size, const mx_fault *f) {
-  char region[MX_FAULT_TEXT + 64], also[MX_FAULT_TEXT + 64] = "", argument[64];
+  char region[MX_FAULT_TEXT + 64], also[MX_FAULT_TEXT + 64] = "", argument[MX_FAULT_TEXT];
   region_words(region, sizeof region, &f->region);
   if (f->also.of != MX_REGION_ALL) region_words(also, sizeof also, &f->also);
   const char *there = *also ? ", there only" : "";

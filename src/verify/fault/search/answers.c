@@ -89,7 +89,7 @@ static void note_tensor(hunt *h, const mx_spec *spec, const mx_fault *faults, si
 
 int mxi_same_fault(const mx_fault *f, const mx_fault *g) {
   return f->op == g->op && f->number == g->number && f->format == g->format && !memcmp(&f->region, &g->region, sizeof f->region) &&
-         !memcmp(&f->also, &g->also, sizeof f->also);
+         !memcmp(&f->also, &g->also, sizeof f->also) && !memcmp(f->list, g->list, sizeof f->list);
 }
 
 static int same_list(const mx_fault *a, size_t n_a, const mx_fault *b, size_t n_b) {

@@ -300,7 +300,7 @@ static void explain_codes(findings *out, view *v, int seen, uint8_t *state) {
     }
     mx_fault f = o[i].fault;
     if (!seen || (o[i].fit != FIT_PLACE && !fit_to(&f, &bits, &o[i], v, mxi_fit_codes))) continue;
-    if (o[i].fit == FIT_PLACE && !mxi_fit_code(&f, &bits, v)) continue;
+    if (o[i].fit == FIT_PLACE && !mxi_fit_code(&f, &bits, &o[i].guess, v)) continue;
     try_codes(out, v, seen, &o[i], &f, bits, state);
   }
   option chance = {.fit = FIT_NOT};

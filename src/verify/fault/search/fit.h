@@ -17,9 +17,10 @@ int mxi_fit_scales(mx_fault *f, fitted *out, view *v, int only_wrong);
 /** The same from the codes of the elements, under the stored scales: in the rows of v->sample, and a number that is guessed in all of them. */
 int mxi_fit_codes(mx_fault *f, fitted *out, view *v, int only_wrong);
 
-/** fit_place.c: reads a place or a code off the scales that are wrong, or a code off the elements that are: what most of them say. */
+/** fit_place.c: reads a place or a code off the scales that are wrong, or a code off the elements that are: what most of them say. guess is
+ *  set where other data may have codes that these have not. */
 int mxi_fit_place(mx_fault *f, double *bits, const view *v);
-int mxi_fit_code(mx_fault *f, double *bits, const view *v);
+int mxi_fit_code(mx_fault *f, double *bits, int *guess, const view *v);
 
 /** Finds the columns, or places in memory, of which every code is zero where others are not. */
 int mxi_fit_zero(mx_fault *f, double *bits, const view *v);

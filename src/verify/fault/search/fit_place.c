@@ -255,11 +255,86 @@ static int fit_column(mx_fault *f, double *bits, const view *v) {
   return votes[best] > 0;
 }
 
-int mxi_fit_code(mx_fault *f, double *bits, const view *v) {
+/* ---- codes that are written as others */
+
+enum { CODES = 16, WIDEST = 8 }; /* codes of 4 bits; bits of the widest */
+
+/* Do the wrong codes say of each bit which one of the right code it is? Where they leave several, no bit is taken twice. */
+static int choose_bits(mx_fault *f, const uint32_t may[WIDEST], unsigned width, unsigned k, uint32_t taken, uint16_t chosen[WIDEST]) {
+  int n = 0;
+  if (k == width) {
+    for (unsigned j = 0; j < width; j++) f->list[j] = chosen[j];
+    return 1;
+  }
+  for (unsigned j = 0; j < width && n < 2; j++) {
+    if (!(may[k] >> j & 1) || (taken >> j & 1 && may[k] & (may[k] - 1))) continue;
+    chosen[k] = (uint16_t)j;
+    n += choose_bits(f, may, width, k + 1, taken | 1u << j, chosen);
+  }
+  return n;
+}
+
+static int fit_bits(mx_fault *f, double *bits, const view *v) {
+  enum { LEAST_WRONG = 16 };
+  const unsigned width = v->r.plan.elem->bits;
+  uint32_t may[WIDEST];
+  uint16_t chosen[WIDEST];
+  size_t wrong = 0;
+  if (width > WIDEST) return 0;
+  for (unsigned k = 0; k < width; k++) may[k] = (1u << width) - 1;
+  for (size_t i = 0; i < v->r.rows * v->r.cols; i++) {
+    const uint32_t own = v->codes[i], seen = v->s->codes[i];
+    uint32_t all = 1;
+    if (own == seen || isnan(v->r.x[i])) continue;
+    wrong++;
+    for (unsigned k = 0; k < width; k++) all = all && (may[k] &= seen >> k & 1 ? own : ~own);
+    if (!all) return 0;
+  }
+  f->number = width;
+  *bits = width * log2(width);
+  return wrong >= LEAST_WRONG && choose_bits(f, may, width, 0, 0, chosen) == 1;
+}
+
+/* What each code is written as. Codes that do not occur are written as those of the other sign are, if that holds of all others; else that is a guess. */
+static int fit_table(mx_fault *f, double *bits, int *guess, const view *v) {
+  enum { LEAST_UNLIKE = 16, BITS_OF_A_CODE = 4 }; /* numbers of which a wrong code must have been made, so that no rounding makes it */
+  const mx_format *e = v->r.plan.elem;
+  const uint32_t sign = mxi_fault_sign_bit(e);
+  size_t n[CODES] = {0}, unlike[CODES] = {0};
+  float last[CODES];
+  if (e->bits != BITS_OF_A_CODE) return 0;
+  for (size_t i = 0; i < v->r.rows * v->r.cols; i++) {
+    const uint32_t own = v->codes[i], seen = v->s->codes[i];
+    if (isnan(v->r.x[i])) continue;
+    if (!n[own]++) f->list[own] = (uint16_t)seen;
+    if (f->list[own] != seen) return 0;
+    unlike[own] += n[own] == 1 || v->r.x[i] != last[own];
+    last[own] = v->r.x[i];
+  }
+  int wrong = 0, symmetric = sign != 0 && e->kind != MX_KIND_INT;
+  for (uint32_t c = 0; c < CODES; c++) {
+    if (n[c] && f->list[c] != c && unlike[c] < LEAST_UNLIKE) return 0;
+    wrong += n[c] && f->list[c] != c;
+    symmetric = symmetric && (!n[c] || !n[c ^ sign] || (f->list[c] ^ f->list[c ^ sign]) == sign);
+  }
+  for (uint32_t c = 0; c < CODES; c++) {
+    if (n[c]) continue;
+    const int known = symmetric && n[c ^ sign], none = e->kind == MX_KIND_INT && c == sign; /* the lowest code, which no rule writes */
+    f->list[c] = (uint16_t)(known ? f->list[c ^ sign] ^ sign : c);
+    *guess |= !known && !none;
+  }
+  f->number = CODES;
+  *bits = CODES * BITS_OF_A_CODE;
+  return wrong > 0;
+}
+
+int mxi_fit_code(mx_fault *f, double *bits, int *guess, const view *v) {
   size_t count[256] = {0}, n = 0;
   const unsigned width = v->r.plan.elem->bits, all = (1u << width) - 1;
   const int plus = f->op == MX_FAULT_CODE_PLUS;
   if (f->op == MX_FAULT_DIVISOR_ORDER) return fit_order(f, bits, v);
+  if (f->op == MX_FAULT_CODE_BITS) return fit_bits(f, bits, v);
+  if (f->op == MX_FAULT_CODE_TABLE) return fit_table(f, bits, guess, v);
   if (f->op == MX_FAULT_CODE_COLUMN || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_CODE_SIGN_XOR || f->op == MX_FAULT_CODE_REVERSE)
     return fit_column(f, bits, v);
   *bits = width;

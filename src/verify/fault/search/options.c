@@ -402,6 +402,10 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_CODE_VALUE, 0);
   add(l, MX_FAULT_CODE_VALUE, 0)->fit = FIT_PLACE;
   add(l, MX_FAULT_CODE_PLUS, 0)->fit = FIT_PLACE;
+  add(l, MX_FAULT_CODE_BITS, 0)->fit = FIT_PLACE;
+  option *table = add(l, MX_FAULT_CODE_TABLE, 0);
+  table->fit = FIT_PLACE;
+  table->placed = 1; /* in a part, codes may be rare that it does not change */
 }
 
 /* Elements that are read from another place than those which the scale is made of, as where a tile is not waited for. */
