@@ -8,11 +8,16 @@
 extern "C" {
 #endif
 
-enum { REF_FAULT_NUMBERS = 128, REF_BITS = 13 };
+enum { REF_FAULT_NUMBERS = 128, REF_BITS = 13, REF_HASH_STEPS = 6 };
 
 /** RANDOM: which random number an element gets. */
 typedef struct ref_random_source {
   const char *generator, *count; /* in tables of ref */
+  struct {
+    int is_shift;
+    uint32_t by;
+  } step[REF_HASH_STEPS]; /* of a hash: factors, and shifts by which it is xored with itself */
+  int n_steps;
   uint32_t seed;
   char join;                     /* ':', '+' or '^' */
   unsigned long long tile, over; /* rows of a tile; what the count is divided by */

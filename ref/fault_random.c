@@ -4,30 +4,9 @@
 
 #include "fault_run.h"
 
-static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "xorshifts", "splitmix"};
-static const char *const joined[] = {"pcg",
-                                     "fmix",
-                                     "golden",
-                                     "lowbias",
-                                     "wang",
-                                     "xorshift",
-                                     "xorshift2",
-                                     "xorshift3",
-                                     "lcg1",
-                                     "weyl",
-                                     "mix64",
-                                     "knuth85ebca6b",
-                                     "knuth85ebca6bx15",
-                                     "knuth85ebca77",
-                                     "knuth85ebca77x15",
-                                     "knuth2c1b3c6d",
-                                     "knuth2c1b3c6dx15",
-                                     "knuthc2b2ae35",
-                                     "knuthc2b2ae35x15",
-                                     "knuthc2b2ae3d",
-                                     "knuthc2b2ae3dx15",
-                                     "knuth27d4eb2d",
-                                     "knuth27d4eb2dx15"};
+static const char *const keyed[] = {"philox", "philox1", "curand", "curand4", "lfsr16", "lcg", "xorshifts", "splitmix", "numpy", "numpy32"};
+static const char *const joined[] = {"pcg",       "fmix",      "golden", "lowbias", "wang",  "xorshift",
+                                     "xorshift2", "xorshift3", "lcg1",   "weyl",    "mix64", "hash"};
 static const char *const counted[] = {"index", "padded", "column", "row", "block", "lane", "tile", "inrow", "inblock"};
 
 #define LENGTH(table) (sizeof table / sizeof *table)
@@ -54,12 +33,36 @@ static int is_power(unsigned long long n, unsigned long long least, unsigned lon
   return n >= least && n <= most && !(n & (n - 1));
 }
 
+/* Factors that a hash may have. */
+static const char *const factors[] = {"9e3779b1", "9e3779b9", "85ebca6b", "85ebca77", "c2b2ae35", "c2b2ae3d", "27d4eb2d", "27d4eb2f",
+                                      "2c1b3c6d", "297a2d39", "7feb352d", "846ca68b", "045d9f3b", "165667b1", "cc9e2d51", "1b873593",
+                                      "5bd1e995", "2c9277b5", "108ef2d9", "0019660d", "41c64e6d", "0466f45d", "0127409f", "04f9ffb7",
+                                      "01000193", "ed5ad4bb", "ac4c1b51", "31848bab", "b5297a4d", "68e31da5", "1b56c4e9"};
+
+/* "-9e3779b1-15-85ebca77-13": in each of three rounds a factor, a shift, or a factor and a shift. */
+static int read_steps(ref_random_source *s, const char **at) {
+  int rounds = 0;
+  for (s->n_steps = 0; **at == '-'; s->n_steps++) {
+    ++*at;
+    const char *const factor = entry(factors, LENGTH(factors), at, 8);
+    unsigned long long shift = 0;
+    if (!factor && (!digits(&shift, at) || shift < 4 || shift > 18)) return 0;
+    if (**at != '-' && **at != ' ') return 0;
+    if (factor || s->n_steps == 0 || s->step[s->n_steps - 1].is_shift) rounds++;
+    if (rounds > 3) return 0;
+    s->step[s->n_steps].is_shift = !factor;
+    s->step[s->n_steps].by = factor ? (uint32_t)strtoul(factor, NULL, 16) : (uint32_t)shift;
+  }
+  return s->n_steps > 0;
+}
+
 int ref_read_random(ref_random_source *s, const char *at) {
   unsigned long long n;
-  const size_t name = strcspn(at, " ");
+  const size_t name = strcspn(at, " -");
   *s = (ref_random_source){.over = 1};
   const char *const key = entry(keyed, LENGTH(keyed), &at, name);
   s->generator = key ? key : entry(joined, LENGTH(joined), &at, name);
+  if (s->generator && !strcmp(s->generator, "hash") && !read_steps(s, &at)) return 0;
   if (!s->generator || *at++ != ' ' || !digits(&n, &at) || n > UINT32_MAX) return 0;
   s->seed = (uint32_t)n;
   s->join = *at;
@@ -161,6 +164,59 @@ static uint32_t mix64(uint64_t z) {
   return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
+/* ---- NumPy's default_rng: 32 bits of seed make 256, which make state and increment of a linear congruential generator of 128 bits */
+
+typedef unsigned __int128 wide;
+
+static uint32_t hashed(uint32_t value, uint32_t *constant, uint32_t factor) {
+  const uint32_t mixed = value ^ *constant;
+  *constant = *constant * factor;
+  const uint32_t product = mixed * *constant;
+  return product ^ product / 65536;
+}
+
+static void numpy_seed(uint32_t words[8], uint32_t seed) {
+  uint32_t pool[4] = {seed}, constant = 0x43B0D7E5;
+  for (int i = 0; i < 4; i++) pool[i] = hashed(pool[i], &constant, 0x931E8875);
+  for (int from = 0; from < 4; from++)
+    for (int to = 0; to < 4; to++)
+      if (to != from) {
+        uint32_t r = pool[to] * 0xCA01F9DDu;
+        r -= hashed(pool[from], &constant, 0x931E8875) * 0x4973F715u;
+        pool[to] = r ^ r / 65536;
+      }
+  constant = 0x8B51F9DD;
+  for (int i = 0; i < 8; i++) words[i] = hashed(pool[i % 4], &constant, 0x58F38DED);
+}
+
+/* a and c of n steps s -> a s + c in one. */
+static void wide_steps(wide *a, wide *c, wide increment, uint64_t n) {
+  if (n == 0) {
+    *a = 1, *c = 0;
+    return;
+  }
+  wide half_a, half_c;
+  wide_steps(&half_a, &half_c, increment, n / 2);
+  *a = half_a * half_a, *c = half_a * half_c + half_c;
+  if (n % 2 == 0) return;
+  const wide multiplier = ((wide)UINT64_C(2549297995355413924) << 64) + UINT64_C(4865540595714422341);
+  *c = multiplier * *c + increment, *a *= multiplier;
+}
+
+static uint64_t numpy_output(uint32_t seed, uint64_t k) {
+  uint32_t w[8];
+  wide a, c, part[2] = {0, 0};
+  numpy_seed(w, seed);
+  for (int i = 0; i < 2; i++) /* the upper 64 bits first, of them the lower 32 */
+    for (int j = 0; j < 4; j++) part[i] += (wide)w[4 * i + j] << (j < 2 ? 64 + 32 * j : 32 * (j - 2));
+  const wide increment = part[1] * 2 + 1;
+  wide_steps(&a, &c, increment, k + 2); /* one is made before the first output, from the increment and the state together */
+  const wide state = a * (increment + part[0]) + c;
+  const uint64_t x = (uint64_t)(state >> 64) ^ (uint64_t)state;
+  const int by = (int)(state >> 122);
+  return by ? x >> by | x << (64 - by) : x;
+}
+
 static uint32_t word_of(const ref_random_source *s, uint32_t k, uint32_t stream) {
   static const uint64_t golden = UINT64_C(11400714819323198485);
   const char *g = s->generator;
@@ -179,6 +235,8 @@ static uint32_t word_of(const ref_random_source *s, uint32_t k, uint32_t stream)
   }
   if (!strcmp(g, "xorshifts")) return far_xorshift(seed, (uint64_t)k + 1);
   if (!strcmp(g, "splitmix")) return mix64(seed + golden * ((uint64_t)k + 1));
+  if (!strcmp(g, "numpy")) return (uint32_t)(numpy_output(seed, k) / (UINT64_C(1) << 32));
+  if (!strcmp(g, "numpy32")) return k % 2 ? (uint32_t)(numpy_output(seed, k / 2) / (UINT64_C(1) << 32)) : (uint32_t)numpy_output(seed, k / 2);
   if (!strcmp(g, "pcg")) {
     const uint32_t state = 747796405u * n + 2891336453u;
     const uint32_t word = 277803737u * (state ^ state >> (4 + (state >> 28)));
@@ -198,11 +256,10 @@ static uint32_t word_of(const ref_random_source *s, uint32_t k, uint32_t stream)
   }
   if (!strcmp(g, "lcg1")) return 1664525u * n + 1013904223u;
   if (!strcmp(g, "weyl")) return 0x9E3779B9u * n;
-  if (!strncmp(g, "knuth", 5)) { /* its name says the second factor */
-    uint32_t x = 2654435761u * n;
-    x ^= x / 32768;
-    x *= (uint32_t)strtoul(g + 5, NULL, 16);
-    return strstr(g, "x15") ? x ^ x / 32768 : x;
+  if (!strcmp(g, "hash")) {
+    uint32_t x = n;
+    for (int i = 0; i < s->n_steps; i++) x = s->step[i].is_shift ? x ^ x >> s->step[i].by : s->step[i].by * x;
+    return x;
   }
   if (!strcmp(g, "mix64")) return mix64(golden + n);
   return xorshift(n, !strcmp(g, "xorshift") ? 1 : !strcmp(g, "xorshift2") ? 2 : 3);
@@ -259,6 +316,11 @@ uint64_t ref_random_code(const ref_run *r, const mx_format *format, const ref_fa
     if (IS(f, "random floor")) code += (uint64_t)(y.sign ? is_below : carries);
     if (IS(f, "random carry of half")) code += num_cmp(num_add(a, unit_of(s, word, col, step - 1)), to) >= 0;
     if (IS(f, "random of own step")) code += num_cmp(num_add(a, unit_of(s, word, col, own)), to) >= 0;
+    if (IS(f, "random centred") || IS(f, "random centred of least step")) {
+      const int breadth = IS(f, "random centred") ? step : ref_value(format, 1).exp;
+      const num noisy = num_add(num_add(a, unit_of(s, word, col, breadth)), num_neg(num_pow2(breadth - 1))), most = ref_format_largest(format);
+      code = noisy.sign || num_is_zero(noisy) ? 0 : num_cmp(noisy, most) >= 0 ? format->max_code : ref_code(format, noisy, &(ref_how){0}, 0);
+    }
     if (IS(f, "random then nearest")) {
       const num most = ref_format_largest(format);
       code = num_cmp(added, most) >= 0 ? format->max_code : ref_code(format, added, &(ref_how){0}, 0);

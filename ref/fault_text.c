@@ -228,6 +228,8 @@ static const struct {
              {REF_ELEMENT, RANDOM, "random then nearest"},
              {REF_ELEMENT, RANDOM, "random signed"},
              {REF_ELEMENT, RANDOM, "random of own step"},
+             {REF_ELEMENT, RANDOM, "random centred"},
+             {REF_ELEMENT, RANDOM, "random centred of least step"},
              {REF_ELEMENT, NOTHING, "wrap"},
              {REF_CODE, NOTHING, "negate"},
              {REF_CODE, NOTHING, "abs"},

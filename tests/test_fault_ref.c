@@ -140,6 +140,8 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
                                              "lcg",
                                              "xorshifts",
                                              "splitmix",
+                                             "numpy",
+                                             "numpy32",
                                              "pcg",
                                              "fmix",
                                              "golden",
@@ -151,22 +153,15 @@ static void spell(char text[MX_FAULT_TEXT], const char *region, int op) {
                                              "lcg1",
                                              "weyl",
                                              "mix64",
-                                             "knuth85ebca6b",
-                                             "knuth85ebca77",
-                                             "knuth2c1b3c6d",
-                                             "knuthc2b2ae35",
-                                             "knuthc2b2ae3d",
-                                             "knuth27d4eb2d",
-                                             "knuth85ebca6bx15",
-                                             "knuth85ebca77x15",
-                                             "knuth2c1b3c6dx15",
-                                             "knuthc2b2ae35x15",
-                                             "knuthc2b2ae3dx15",
-                                             "knuth27d4eb2dx15"};
+                                             "hash-9e3779b1-15-85ebca77-13",
+                                             "hash-16-045d9f3b-16-045d9f3b-16",
+                                             "hash-17-ed5ad4bb-11-ac4c1b51-15",
+                                             "hash-4-18",
+                                             "hash-2c9277b5-68e31da5-1b56c4e9"};
     static const char *const counts[] = {"index", "padded/2", "column", "row", "block", "lane/4", "tile2", "tile16/8", "index/128"};
     static const char *const parts[] = {"32", "24", "1", "16", "low8", "low32", "folded", "15", "low1", "split16", "split4"};
     const uint32_t g = below(sizeof generators / sizeof *generators);
-    const char join = g < 8 ? ':' : "+^"[below(2)];
+    const char join = g < 10 ? ':' : "+^"[below(2)];
     snprintf(argument, sizeof argument, " %s %u%c%s %s", generators[g], below(3) ? below(5000) : UINT32_MAX - below(3), join,
              join == ':' && below(3) == 0 ? (below(2) ? "inrow" : "inblock/2") : counts[below(sizeof counts / sizeof *counts)],
              parts[below(sizeof parts / sizeof *parts)]);
@@ -297,6 +292,17 @@ START_TEST(both_refuse_what_is_no_word) {
                                       "all: element rounding <- random carry pcg 7+index 0",
                                       "all: element rounding <- random carry pcg 7+index",
                                       "all: element rounding <- random carry pcg 7+index 24 bits",
+                                      "all: element rounding <- random carry pcg-15 7+index 24",
+                                      "all: element rounding <- random carry hash 7+index 24",
+                                      "all: element rounding <- random carry hash- 7+index 24",
+                                      "all: element rounding <- random carry hash-15 7:index 24",
+                                      "all: element rounding <- random carry hash-3 7+index 24",
+                                      "all: element rounding <- random carry hash-19 7+index 24",
+                                      "all: element rounding <- random carry hash-9e3779b2 7+index 24",
+                                      "all: element rounding <- random carry hash-9e3779b 7+index 24",
+                                      "all: element rounding <- random carry hash-9e3779b11 7+index 24",
+                                      "all: element rounding <- random carry hash-4-5-6-7 7+index 24",
+                                      "all: element rounding <- random carry hash-9e3779b1-15-9e3779b1-9e3779b1-85ebca6b 7+index 24",
                                       "lanes=3: input <- relu"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     mx_fault f;
@@ -552,6 +558,27 @@ static const struct {
      {"elements=1: input <- times 0.75", "all: element rounding <- random of own step weyl 0+index 16"},
      {127, 126},
      {0x97, 0xB7}}, /* .75 and .618 of .25; 1.5 and less than one of .5 */
+    /* -1.29 and -2.58, with .118 and -.105 of a step of .5 and of 1, or of .5 and of .5 */
+    {"ocp-mxfp4", {"all: input <- times 1.29", "all: element rounding <- random centred weyl 0+index 16"}, {127, 126}, {0xB7, 0xC7}},
+    {"ocp-mxfp4",
+     {"all: input <- times 1.29", "all: element rounding <- random centred of least step weyl 0+index 16"},
+     {127, 126},
+     {0xB7, 0xD7}},
+    /* -1.3085 and -2.617: .617 of a step; the numbers of 1 and 33 are .6080 and .6271 */
+    {"ocp-mxfp4",
+     {"all: input <- times 1.3085", "all: element rounding <- random below hash-9e3779b1-15-85ebca77-13 12345+index 32"},
+     {127, 126},
+     {0xB7, 0xC7}},
+    /* .35 of a step; .6040 and .1039 */
+    {"ocp-mxfp4",
+     {"all: input <- times 1.175", "all: element rounding <- random below hash-16-045d9f3b-16-045d9f3b-16 7+index 24"},
+     {127, 126},
+     {0xA7, 0xD7}},
+    /* NumPy 2.4: default_rng(1234).random(34)[[1, 33]] is .3802 and .9220, default_rng(7).integers(2**32, size=34, dtype="uint32") / 2**32 .6251 and .9955 */
+    {"ocp-mxfp4", {"all: input <- times 1.1903", "all: element rounding <- random below numpy 1234:index 32"}, {127, 126}, {0xB7, 0xC7}},
+    {"ocp-mxfp4", {"all: input <- times 1.1899", "all: element rounding <- random below numpy 1234:index 32"}, {127, 126}, {0xA7, 0xC7}},
+    {"ocp-mxfp4", {"all: input <- times 1.3128", "all: element rounding <- random below numpy32 7:index 24"}, {127, 126}, {0xB7, 0xC7}},
+    {"ocp-mxfp4", {"all: input <- times 1.3122", "all: element rounding <- random below numpy32 7:index 24"}, {127, 126}, {0xA7, 0xC7}},
     {"ocp-mxfp4", {"all: input <- negate", "all: code <- sign smeared"}, {127, 126}, {0xFF, 0xFF}},
     {"ocp-mxfp4", {"all: code <- bits 1203"}, {127, 126}, {0x97, 0xA7}}, /* 1010 is 1001, 1100 is 1010 */
     {"ocp-mxfp4", {"all: code <- bits 3210"}, {127, 126}, {0x5E, 0x3E}}, /* 0111 is 1110, 1010 is 0101, 1100 is 0011 */
@@ -588,6 +615,40 @@ START_TEST(worked_numbers_hold_for_both) {
       }
       mx_tensor_free(&t);
     }
+  }
+}
+END_TEST
+
+/* Each factor of a hash, and what is printed is what was read. */
+START_TEST(hashes_have_the_same_factors) {
+  static const char *const factors[] = {"9e3779b1", "9e3779b9", "85ebca6b", "85ebca77", "c2b2ae35", "c2b2ae3d", "27d4eb2d", "27d4eb2f",
+                                        "2c1b3c6d", "297a2d39", "7feb352d", "846ca68b", "045d9f3b", "165667b1", "cc9e2d51", "1b873593",
+                                        "5bd1e995", "2c9277b5", "108ef2d9", "0019660d", "41c64e6d", "0466f45d", "0127409f", "04f9ffb7",
+                                        "01000193", "ed5ad4bb", "ac4c1b51", "31848bab", "b5297a4d", "68e31da5", "1b56c4e9"};
+  enum { FACTORS = sizeof factors / sizeof *factors, ROWS = 4, COLS = 64 };
+  static float x[ROWS * COLS];
+  uint64_t digest[FACTORS];
+  const mx_spec spec = {0};
+  for (size_t i = 0; i < ROWS * COLS; i++) x[i] = (float)(i * 37 % 101) / 8;
+  for (size_t k = 0; k < FACTORS; k++) {
+    char text[1][MX_FAULT_TEXT], again[MX_FAULT_TEXT];
+    mx_fault f;
+    mx_tensor t;
+    snprintf(text[0], sizeof text[0], "all: element rounding <- random below hash-15-%s-18-9e3779b1-4 4294967295+index/128 split16",
+             factors[k]);
+    ck_assert_int_eq(mx_fault_parse(&f, text[0], NULL), MX_OK);
+    mx_fault_print(again, sizeof again, &f);
+    ck_assert_str_eq(again, text[0]);
+    snprintf(text[0], sizeof text[0], "all: element rounding <- random below hash-%s-15-%s 7+index 32", factors[k], factors[k]);
+    const outcome o = run(&spec, x, ROWS, COLS, (const char(*)[MX_FAULT_TEXT])text, (const char(*)[MX_FAULT_TEXT])text, 1);
+    ck_assert_msg(verdict(&o) == SAME && o.bites, "%s", text[0]);
+    ck_assert_int_eq(mx_fault_parse(&f, text[0], NULL), MX_OK);
+    ck_assert_int_eq(mx_tensor_alloc(&t, ROWS, COLS, &spec), MX_OK);
+    ck_assert_int_eq(mx_quantize_faulty(&t, x, ROWS, COLS, COLS, &spec, &f, 1, NULL), MX_OK);
+    digest[k] = 0;
+    for (size_t i = 0; i < ROWS * t.code_stride; i++) digest[k] = digest[k] * 1099511628211u + t.codes[i];
+    for (size_t i = 0; i < k; i++) ck_assert_msg(digest[i] != digest[k], "%s and %s are one", factors[i], factors[k]);
+    mx_tensor_free(&t);
   }
 }
 END_TEST
@@ -812,6 +873,7 @@ int main(void) {
   tcase_add_test(c, ends_of_the_range);
   tcase_add_test(c, a_mutant_of_the_reference_is_seen);
   tcase_add_test(c, random_faults_give_the_same_bytes);
+  tcase_add_test(c, hashes_have_the_same_factors);
   suite_add_tcase(s, c);
   return run_suite(s);
 }

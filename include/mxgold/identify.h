@@ -91,6 +91,7 @@ typedef struct mx_identity {
   int random_biased;                       /* codes are rounded up more or less often than their fractions say */
   double random_bias;                      /* mean of the stored value minus the exact one, in steps of the element format */
   uint64_t random_n, random_beyond;        /* elements between two codes; those of them that became neither neighbour */
+  char random_shared[64];                  /* what has one random number each, as "row" or "column, alike in all rows"; "": every element */
   /* First block that differs, if any: */
   size_t bad_sample, bad_row, bad_col;
   uint64_t specs_tried;

@@ -288,6 +288,8 @@ static void sentence(char *out, size_t size, const mx_identity *id) {
                           " Its rounding is stochastic: %s, bias %+.4f steps over %" PRIu64 " elements, of which %" PRIu64
                           " are neither neighbour. The seed was not found, so %" PRIu64 " codes cannot be given again.",
                           bits, id->random_bias, id->random_n, id->random_beyond, wrong);
+  if (!id->exact && id->stochastic && *id->random_shared && n < size)
+    n += (size_t)snprintf(out + n, size - n, " One random number for each %s explains them.", id->random_shared);
   if (!id->exact && id->stochastic && id->random_biased && n < size)
     n += (size_t)snprintf(out + n, size - n, " It is biased: codes go up %s often than their fractions say.",
                           id->random_bias > 0 ? "more" : "less");
@@ -446,6 +448,7 @@ static json_t *random_json(const mx_identity *id) {
   failed |= json_object_set_new(out, "biased", json_boolean(id->random_biased));
   failed |= json_object_set_new(out, "elements", json_integer((json_int_t)id->random_n));
   failed |= json_object_set_new(out, "beyond", json_integer((json_int_t)id->random_beyond));
+  if (*id->random_shared) failed |= json_object_set_new(out, "shared", json_string(id->random_shared));
   return whole(out, failed);
 }
 

@@ -14,6 +14,8 @@
   X(LCG_STEPS, "lcg", 1)                                                                                                                       \
   X(XORSHIFT_STEPS, "xorshifts", 1)                                                                                                            \
   X(SPLITMIX, "splitmix", 1)                                                                                                                   \
+  X(NUMPY, "numpy", 1)                                                                                                                         \
+  X(NUMPY32, "numpy32", 1)                                                                                                                     \
   X(PCG, "pcg", 0)                                                                                                                             \
   X(FMIX, "fmix", 0)                                                                                                                           \
   X(GOLDEN, "golden", 0)                                                                                                                       \
@@ -25,18 +27,7 @@
   X(LCG, "lcg1", 0)                                                                                                                            \
   X(WEYL, "weyl", 0)                                                                                                                           \
   X(MIX64, "mix64", 0)                                                                                                                         \
-  X(KNUTH85EBCA6B, "knuth85ebca6b", 0)                                                                                                         \
-  X(KNUTH85EBCA6BX15, "knuth85ebca6bx15", 0)                                                                                                   \
-  X(KNUTH85EBCA77, "knuth85ebca77", 0)                                                                                                         \
-  X(KNUTH85EBCA77X15, "knuth85ebca77x15", 0)                                                                                                   \
-  X(KNUTH2C1B3C6D, "knuth2c1b3c6d", 0)                                                                                                         \
-  X(KNUTH2C1B3C6DX15, "knuth2c1b3c6dx15", 0)                                                                                                   \
-  X(KNUTHC2B2AE35, "knuthc2b2ae35", 0)                                                                                                         \
-  X(KNUTHC2B2AE35X15, "knuthc2b2ae35x15", 0)                                                                                                   \
-  X(KNUTHC2B2AE3D, "knuthc2b2ae3d", 0)                                                                                                         \
-  X(KNUTHC2B2AE3DX15, "knuthc2b2ae3dx15", 0)                                                                                                   \
-  X(KNUTH27D4EB2D, "knuth27d4eb2d", 0)                                                                                                         \
-  X(KNUTH27D4EB2DX15, "knuth27d4eb2dx15", 0)
+  X(HASH, "hash", 0)
 enum {
 #define X(id, name, keyed) MXI_RANDOM_##id,
   MXI_GENERATORS(X)
@@ -58,15 +49,22 @@ enum {
 };
 enum { MXI_PART_TOP, MXI_PART_LOW, MXI_PART_FOLDED, MXI_PART_SPLIT };
 
+/* Steps of `hash`: x times a factor, then x ^ x >> shift, three times at most. */
+enum { MXI_HASH_STEPS = 3, MXI_HASH_FACTORS = 32 };
+
 /* Which random number an element gets. */
 typedef struct random_source {
   uint8_t generator, join, count, halved; /* halved: the count is divided by 2^halved */
+  uint8_t factor[MXI_HASH_STEPS];         /* of `hash`: in the table of factors, the first of which is 1 */
+  uint8_t shift[MXI_HASH_STEPS];          /* 0: none */
   uint8_t tile;                           /* log2 of the rows of a tile */
   uint8_t part, bits;                     /* of the word */
   uint32_t seed;
 } random_source;
 
 int mxi_random_is_keyed(int generator);
+/** The k-th factor of `hash`, 1 for k = 0; 0: there is none. */
+uint32_t mxi_hash_factor(int k);
 /** As the argument of a fault, and back. */
 void mxi_random_pack(mx_fault *f, const random_source *s);
 random_source mxi_random_unpack(const mx_fault *f);
@@ -89,12 +87,21 @@ typedef struct random_place {
   int is_largest, negative;
   double d;      /* how far it is from there to the next one, from 0 to 1 */
   double second; /* the middle between the next two, in the same steps */
+  double under;  /* the middle between the one below it and the next one down, at most 0; -INFINITY of 0 */
+  double least;  /* the step of the smallest numbers */
   double own;    /* the step that it would have if no number were subnormal */
 } random_place;
 random_place mxi_random_place(const mx_format *f, double y);
+/** With `under` and `least` as well, which the words that begin with `random centred` need. */
+random_place mxi_random_place_centred(const mx_format *f, double y);
 int mxi_fault_is_random(int op);
 /** By how many codes the fault goes up from the one below, with the random number u. */
 int mxi_random_steps(const random_place *p, int op, double u);
+/** The random numbers with which it goes up by so many, the ends with them and perhaps a few more; least > most: none does. */
+typedef struct random_interval {
+  double least, most;
+} random_interval;
+random_interval mxi_random_interval(const random_place *p, int op, int steps);
 /** The code of y. */
 uint32_t mxi_random_code(const fault_run *r, const mx_format *format, const mx_fault *f, double y, size_t row, size_t col);
 

@@ -680,6 +680,7 @@ mx_status mx_identify(mx_identity *out, const mx_sample *samples, size_t n, cons
     out->random_biased = best->facts.biased;
     out->random_n = best->facts.n;
     out->random_beyond = best->facts.beyond;
+    memcpy(out->random_shared, best->facts.shared, sizeof out->random_shared);
   } else if (!status)
     status = mx_fail(err, MX_ERR_TIME, "identify: the time ran out before any spec was run over these data");
   for (size_t i = 0; i < n_all; i++) mxi_inquiry_close(&all[i]);

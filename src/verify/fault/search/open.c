@@ -130,11 +130,13 @@ size_t mxi_find_alternatives(mx_alternative out[MX_ALTERNATIVES], const mx_spec 
     a.fault[i].op = faults[i].op == MX_FAULT_ELEMENT_BEYOND ? MX_FAULT_ELEMENT_THRESHOLD : MX_FAULT_ELEMENT_BEYOND;
     if (gives(&r, a.fault, n_faults) && found < MX_ALTERNATIVES) out[found++] = a;
   }
-  for (size_t i = 0; i < n_faults && opened; i++) { /* random numbers of more bits than the data tell */
+  for (size_t i = 0; i < n_faults && opened; i++) { /* random numbers of more bits than the data tell, or other low bits */
     mx_alternative a = {.n_faults = n_faults};
     memcpy(a.fault, faults, n_faults * sizeof *faults);
-    for (int k = 0; mxi_fault_is_random(faults[i].op) && mxi_random_of_bits(&a.fault[i], &faults[i], k); k++)
-      if (a.fault[i].format != faults[i].format && found < MX_ALTERNATIVES && gives(&r, a.fault, n_faults)) out[found++] = a;
+    for (int k = 0; mxi_fault_is_random(faults[i].op) && mxi_random_near(&a.fault[i], &faults[i], k); k++)
+      if ((a.fault[i].format != faults[i].format || a.fault[i].number != faults[i].number) && found < MX_ALTERNATIVES &&
+          gives(&r, a.fault, n_faults))
+        out[found++] = a;
   }
   for (int beside = 1; beside >= 0 && opened; beside--) {
     if (beside ? n_faults == MX_FAULTS : n_faults != 1) continue;

@@ -11,7 +11,8 @@ enum { RANDOM_LOOKS = 3 };
  *  bits: what the choice costs. Returns 0 if there is none among those that kernels are likely to have, or the effort has no look of this kind left. */
 int mxi_find_random(mx_fault *f, double *bits, view *v);
 
-/** The same fault with the k-th of the numbers of bits that kernels have. 0: there is none any more. */
-int mxi_random_of_bits(mx_fault *out, const mx_fault *f, int k);
+/** The same fault with the k-th of the numbers of bits, and of the last and the first shifts of a hash, that kernels have: what differs in low bits or in high
+ *  counts alone. 0: there is none any more. */
+int mxi_random_near(mx_fault *out, const mx_fault *f, int k);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mxgold/random.h"
+#include "verify/identify/search/sharing.h"
 
 /* How many draws a seed is held to: with fewer, wrong seeds get as far as the blocks; further ones are hardly ever examined. Seeds are tried in
  * runs of so many LANEs, after each of which the time is checked. */
@@ -144,6 +145,18 @@ enum { MOST_DRAWS = 120000 };
 /* How many random bits of a draw are tried: SPEC allows no more, and binary32 has no more. */
 enum { MOST_BITS = 24 };
 
+/* What has one number each, and how many draws one number is behind. */
+static double find_sharing(random_facts *out, const draw *draws, size_t n, const observation *o) {
+  const mx_sample *s = &o->samples[0];
+  sharer *all = noted(malloc((n + 1) * sizeof *all), o->lack);
+  for (size_t i = 0; i < n && all; i++)
+    all[i] = (sharer){(uint32_t)(draws[i].index / s->cols), (uint32_t)(draws[i].index % s->cols), draws[i].d, draws[i].up,
+                      (int)(draws[i].place & 1)};
+  const size_t numbers = all ? mxi_random_sharing(out->shared, sizeof out->shared, all, n, s->rows, s->cols, o->lack) : n;
+  free(all);
+  return numbers ? (double)n / (double)numbers : 1;
+}
+
 void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec *spec) {
   mx_plan p;
   *out = (random_facts){.mode = MX_SR_FAST, .bits_least = 1, .bits_most = MOST_BITS};
@@ -152,13 +165,16 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
     free(draws);
     return;
   }
-  size_t n = 0;
+  size_t n = 0, n_first = 0; /* of the first sample */
   double bias = 0;
   for (size_t i = 0; i < o->n_blocks && n < MOST_DRAWS; i++) {
     if (o->blocks[i].kind != BLOCK_PLAIN) continue;
     mxi_plan_set_amax(&p, mxi_observation_amax(o, o->blocks[i].sample, &p.spec));
+    const size_t before = n;
     n += draws_of(draws + n, MOST_DRAWS - n, o, &p, &o->blocks[i], &out->beyond);
+    if (o->blocks[i].sample == 0 && before == n_first) n_first = n;
   }
+  const double each = find_sharing(out, draws, n_first, o); /* so many draws say as much as one */
   for (size_t i = 0; i < n; i++) bias += draws[i].up - draws[i].d;
   out->n = n;
   out->bias = n ? bias / (double)n : 0;
@@ -191,10 +207,12 @@ void mxi_random_estimate(random_facts *out, const observation *o, const mx_spec 
     expected += c * log(c) + (1 - c) * log(1 - c);
     variance += c * (1 - c) * pow(log(c) - log(1 - c), 2);
   }
-  out->biased = fabs(ups) >= DEVIATIONS * sqrt(spread) + 1 || out->mode == MODE_BELOW;
+  out->biased = fabs(ups) >= DEVIATIONS * sqrt(each * spread) + 1 || out->mode == MODE_BELOW;
   if (out->mode == MODE_BELOW) out->mode = MX_SR_FASTEST;
-  const int as_expected = fabs(best - expected) < DEVIATIONS * sqrt(variance) + 1;
-  if (out->biased && !as_expected) out->bits_least = out->bits_most = 0; /* draws of no mode: what fits best says nothing of the bits */
+  const double far = fabs(best - expected);
+  const int as_expected = far < DEVIATIONS * sqrt(each * variance) + 1;
+  if (out->biased && far >= DEVIATIONS * sqrt(variance) + 1)
+    out->bits_least = out->bits_most = 0; /* draws of no mode: what fits best says nothing of the bits */
   out->believable = n >= ENOUGH_DRAWS && out->beyond * BEYOND_ONE_IN <= n && (out->biased || as_expected) && is_chance(draws, n);
   free(draws);
 }

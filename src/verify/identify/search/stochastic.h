@@ -12,6 +12,7 @@ typedef struct random_facts {
   uint64_t n;                /* elements that lie between two codes */
   uint64_t beyond;           /* of all elements: neither neighbour was stored */
   int biased;                /* more ups, or fewer, than the fractions give */
+  char shared[64];           /* what has one random number each, as "row"; "": every element */
   int believable;            /* the draws are as likely as random ones are, neither too odd nor too regular */
 } random_facts;
 
