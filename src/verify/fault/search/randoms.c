@@ -182,7 +182,7 @@ static int find_ways(look *l) {
 
 /* So many elements must have a number that another one has too: by chance all of them agree once in 2^40 or less often. And so many bits the intervals of all
  * numbers together must say, of which the choice among all sources takes some 25: few numbers are those of some source by chance. */
-enum { SHARED_BY = 512, SHARED_BITS = 80 };
+enum { SHARED_BY = 512, SHARED_BITS = 64 };
 
 /* The ways, a bit each, in which all elements of the same count can have the same number; and how many numbers there are. 0 too if hardly two
  * elements have the same count. */
