@@ -297,7 +297,8 @@ static int fit_bits(mx_fault *f, double *bits, const view *v) {
 
 /* What each code is written as. Codes that do not occur are written as those of the other sign are, if that holds of all others; else that is a guess. */
 static int fit_table(mx_fault *f, double *bits, int *guess, const view *v) {
-  enum { LEAST_UNLIKE = 16, BITS_OF_A_CODE = 4 }; /* numbers of which a wrong code must have been made, so that no rounding makes it */
+  /* A wrong code must have been made of so many numbers, so that no rounding makes it; so many codes must have been seen with both signs. */
+  enum { LEAST_UNLIKE = 16, LEAST_PAIRS = 4, BITS_OF_A_CODE = 4 };
   const mx_format *e = v->r.plan.elem;
   const uint32_t sign = mxi_fault_sign_bit(e);
   size_t n[CODES] = {0}, unlike[CODES] = {0};
@@ -311,12 +312,15 @@ static int fit_table(mx_fault *f, double *bits, int *guess, const view *v) {
     unlike[own] += n[own] == 1 || v->r.x[i] != last[own];
     last[own] = v->r.x[i];
   }
-  int wrong = 0, symmetric = sign != 0 && e->kind != MX_KIND_INT;
+  int wrong = 0, pairs = 0, symmetric = sign != 0 && e->kind != MX_KIND_INT;
   for (uint32_t c = 0; c < CODES; c++) {
     if (n[c] && f->list[c] != c && unlike[c] < LEAST_UNLIKE) return 0;
     wrong += n[c] && f->list[c] != c;
-    symmetric = symmetric && (!n[c] || !n[c ^ sign] || (f->list[c] ^ f->list[c ^ sign]) == sign);
+    if (!n[c] || !n[c ^ sign]) continue;
+    pairs += sign && c < (c ^ sign);
+    symmetric = symmetric && (f->list[c] ^ f->list[c ^ sign]) == sign;
   }
+  symmetric = symmetric && pairs >= LEAST_PAIRS;
   for (uint32_t c = 0; c < CODES; c++) {
     if (n[c]) continue;
     const int known = symmetric && n[c ^ sign], none = e->kind == MX_KIND_INT && c == sign; /* the lowest code, which no rule writes */
