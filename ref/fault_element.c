@@ -261,11 +261,19 @@ static int moves(const ref_fault *f) {
          IS(f, "sign of pair") || IS(f, "sign rolled") || IS(f, "sign xor");
 }
 
-static uint64_t stored(const lane *l, const ref_fault *f, num y, uint64_t code) {
+/* A bit of a binary32 number; beyond its 32 bits 0. */
+static int bit_of(float x, double n) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return n >= 0 && n < 32 ? bits >> (unsigned)n & 1 : 0;
+}
+
+static uint64_t stored(const lane *l, const ref_fault *f, float x, num y, uint64_t code) {
   const mx_format *e = l->r->plan.elem;
   const uint64_t sign = UINT64_C(1) << (e->bits - 1), all = 2 * sign - 1;
   if (IS(f, "negate")) return negated(e, code);
   if (IS(f, "abs")) return with_sign(e, code, 0);
+  if (IS(f, "sign bit")) return with_sign(e, code, bit_of(x, f->number));
   if (IS(f, "+0 for -0")) return code == sign ? 0 : code;
   if (IS(f, "-0 for +0")) return code == 0 ? sign : code;
   if (IS(f, "plus")) return (uint64_t)((long long)code + (long long)f->number) & all;
@@ -328,7 +336,8 @@ void ref_fault_codes(ref_run *r) {
         uint8_t *code = &r->codes[row * r->cols + col];
         next(&l, r, row, col);
         if (!ref_element_in(r, f, row, col)) continue;
-        *code = (uint8_t)(moves(f) ? moved(r, f, old, row, col, *code) : stored(&l, f, divided(&l, clamped(r, row, col)), *code));
+        const float x = r->x[row * r->cols + col];
+        *code = (uint8_t)(moves(f) ? moved(r, f, old, row, col, *code) : stored(&l, f, x, divided(&l, clamped(r, row, col)), *code));
       }
   }
 }

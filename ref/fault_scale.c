@@ -5,6 +5,14 @@
 
 /* ---- the tensor's maximum */
 
+/* Without what stands behind the point. */
+static num whole(num x) {
+  if (x.kind != NUM_FINITE || x.exp >= 63) return x;
+  if (x.exp < 0) return num_zero(x.sign);
+  x.sig &= ~(UINT64_C(0x7FFFFFFFFFFFFFFF) >> x.exp), x.sticky = 0;
+  return x;
+}
+
 num ref_fault_tensor(const ref_run *r) {
   const size_t n = r->rows * r->cols;
   num most = ref_largest(&r->plan, r->x, n);
@@ -14,6 +22,7 @@ num ref_fault_tensor(const ref_run *r) {
     if (IS(f, "times")) most = num_mul_r(most, ref_argument(f), NUM_F32);
     if (IS(f, "bfloat16")) most = num_round(most, NUM_BF16);
     if (IS(f, "value")) most = ref_argument(f);
+    if (IS(f, "integer")) most = whole(most);
     if (IS(f, "as given")) most = ref_largest(&r->plan, r->given, n);
     if (IS(f, "only") || IS(f, "no abs")) {
       float *part = r->room;
@@ -160,18 +169,25 @@ static num mean_of(const ref_block *block, int squares) {
 
 static num factor_of(num x, const ref_fault *f) { return num_round(num_mul_r(x, num_double(f->number), NUM_F64), NUM_F32); }
 
-/* The largest of x, or of -x, in the region and |x| outside, or of |x| in the region alone; at least 0. */
+/* The largest of x, or of -x, in the region and |x| outside, or of |x| in the region or outside of it alone; at least 0. By their bits, numbers of the
+ * region with a sign are the largest. */
 static num largest_element(const ref_run *r, const ref_fault *f, size_t d, size_t a) {
-  num most = num_zero(0);
+  num most = num_zero(0), negative = num_zero(0);
+  int any = 0;
   for (size_t row = d * r->height; row < r->rows && row < (d + 1) * r->height; row++)
     for (size_t col = a * r->width; col < r->cols && col < (a + 1) * r->width; col++) {
       const num x = num_float(r->x[row * r->cols + col]);
-      if (IS(f, "only") && !ref_element_in(r, f, row, col)) continue;
-      const int is_signed = !IS(f, "only") && ref_element_in(r, f, row, col);
+      const int in = ref_element_in(r, f, row, col), is_signed = in && (IS(f, "no abs") || IS(f, "negative"));
+      if ((IS(f, "only") && !in) || (IS(f, "without") && in)) continue;
+      if (IS(f, "unsigned") && in && x.sign) {
+        any = 1;
+        if (num_cmp(num_abs(x), negative) > 0) negative = num_abs(x);
+        continue;
+      }
       const num counted = !is_signed ? num_abs(x) : IS(f, "negative") ? num_neg(x) : x;
       if (num_cmp(counted, most) > 0) most = counted;
     }
-  return most;
+  return any ? negative : most;
 }
 
 /* The larger of m and the finite magnitudes of n numbers. */
@@ -310,6 +326,7 @@ static num block_fault(const ref_run *r, const ref_fault *f, size_t d, size_t a,
   if (IS(f, "value")) return ref_argument(f);
   if (IS(f, "bfloat16")) return num_round(before, NUM_BF16);
   if (IS(f, "bfloat16 cut")) return ref_cut_to_bf16(before);
+  if (IS(f, "integer")) return whole(before);
   if (IS(f, "float16")) return num_round(before, NUM_F16);
   if (IS(f, "blocks")) return largest_of(r, d, d + 1, a / n * n, a / n * n + n);
   if (IS(f, "rows")) return largest_of(r, d / n * n, d / n * n + n, a, a + 1);

@@ -338,6 +338,14 @@ static const struct {
     {"nvfp4-plain", {"all: divisor <- no tensor scale"}, {0x7E, 0x76}, {0x80, 0x80}}, /* 6 / 448, -1 / 448 */
     {"ocp-mxfp4", {"all: block amax <- mean times 32"}, {127, 127}, {0xA7, 0xA5}},    /* 7 and 4 */
     {"ocp-mxfp4", {"all: block amax <- rows 2"}, {127, 127}, {0xA7, 0xA5}},
+    {"ocp-mxfp4", {"all: block amax <- unsigned"}, {125, 125}, {0xE7, 0xE7}},
+    {"ocp-mxfp4", {"all: input <- abs", "all: block amax <- unsigned"}, {127, 126}, {0x27, 0x47}},
+    {"ocp-mxfp4", {"elements=0: block amax <- without"}, {125, 125}, {0xE7, 0xE7}},
+    {"ocp-mxfp4", {"all: code <- sign bit 23"}, {127, 126}, {0xAF, 0xC7}}, /* exponents 129 and 127, 128 and 127 */
+    {"ocp-mxfp4", {"all: layout <- codes of row xor 1"}, {127, 126}, {0xC7, 0xA7}},
+    /* 5.4, -.9; 2.7, -.9: T of 5, 483.8 and 241.9; of 5.4 and maxima of 5 and 2, 414.8 and 165.9 */
+    {"nvfp4-plain", {"all: input <- times 0.9", "all: tensor amax <- integer"}, {0x7E, 0x77}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: input <- times 0.9", "all: block amax <- integer"}, {0x7D, 0x72}, {0xA7, 0xD7}},
     {"ocp-mxfp4", {"all: block amax <- negative"}, {125, 125}, {0xE7, 0xE7}},      /* of 1: 24 and 12 saturate, -4 */
     {"ocp-mxfp4", {"all: block amax <- plus 2"}, {128, 127}, {0x95, 0xA5}},        /* of 8 and 5: 3, -0.5; 3, -1 */
     {"ocp-mxfp4", {"all: input <- transposed"}, {127, 0}, {0x57, 0x00}},           /* 6, 3, -1, -1 in row 0; row 1 zeros */

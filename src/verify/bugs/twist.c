@@ -12,7 +12,6 @@
 /* TWIST_STAT(ID, "what it is", parameters...): what stands for max|x| of a block */
 #define STATS(X)                                                                                                                               \
   X(NOABS, "max(x), not max|x|", "amax without abs", 0)                                                                                        \
-  X(NEGATIVE, "the largest of -x, not max|x|", "amax of negative numbers alone", 0)                                                            \
   X(FIRST, "the maximum of the first 1/%g of the block alone", "amax over a part of the block", 2, 4, 8)                                       \
   X(LAST, "the maximum of the last 1/%g of the block alone", "amax over a part of the block", 2, 4, 8)                                         \
   X(NOT_FIRST, "a maximum that leaves out the first element of the block", "amax without the first element", 0)                                \
@@ -172,9 +171,6 @@ static float over_elements(const part *p, size_t d, size_t a, const twist *t) {
     switch (t->stat) {
     case STAT_NOABS:
       v = x > 0 ? x : 0;
-      break;
-    case STAT_NEGATIVE:
-      v = x < 0 ? -x : 0;
       break;
     case STAT_FIRST:
       v = i < part_of ? m : 0;

@@ -134,7 +134,7 @@ static float rank_of(const fault_run *r, size_t d, size_t a, size_t k, double fr
 
 /* Over the elements of a block. */
 static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size_t a) {
-  float most = 0;
+  float most = 0, of_negative = -1; /* the second: of raw bits with a sign, which are larger than all others */
   double sum = 0, squares = 0;
   for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
     for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
@@ -148,10 +148,17 @@ static float over_elements(const fault_run *r, const mx_fault *f, size_t d, size
       case MX_FAULT_AMAX_NEGATIVE:
         most = fmaxf(most, mxi_fault_element_in(r, f, row, col) ? -x : m);
         break;
+      case MX_FAULT_AMAX_UNSIGNED:
+        if (signbit(x) && mxi_fault_element_in(r, f, row, col))
+          of_negative = fmaxf(of_negative, m);
+        else
+          most = fmaxf(most, m);
+        break;
       default:
-        if (mxi_fault_element_in(r, f, row, col)) most = fmaxf(most, m);
+        if (mxi_fault_element_in(r, f, row, col) == (f->op != MX_FAULT_AMAX_WITHOUT)) most = fmaxf(most, m);
       }
     }
+  if (of_negative >= 0) return of_negative;
   const double n = (double)(r->block_rows * r->block_cols);
   if (f->op == MX_FAULT_AMAX_MEAN) return (float)((double)(float)(sum / n) * f->number);
   if (f->op == MX_FAULT_AMAX_RMS) return (float)((double)sqrtf((float)(squares / n)) * f->number);
@@ -181,6 +188,8 @@ static float made_of(const fault_run *r, const mx_fault *f, size_t d, size_t a, 
     return fminf(before, (float)k);
   case MX_FAULT_AMAX_VALUE:
     return (float)k;
+  case MX_FAULT_AMAX_INTEGER:
+    return truncf(before);
   case MX_FAULT_AMAX_BF16:
     return mxi_round_dtype(before, MX_INPUT_DTYPE_BFLOAT16);
   case MX_FAULT_AMAX_BF16_CUT:
@@ -329,6 +338,9 @@ mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld) {
       break;
     case MX_FAULT_TENSOR_BF16:
       r->amax = mxi_round_dtype(r->amax, MX_INPUT_DTYPE_BFLOAT16);
+      break;
+    case MX_FAULT_TENSOR_INTEGER:
+      r->amax = truncf(r->amax);
       break;
     case MX_FAULT_TENSOR_VALUE:
       r->amax = (float)f->number;

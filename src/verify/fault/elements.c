@@ -308,8 +308,15 @@ static uint32_t rounded(const fault_run *r, const fault_block *b, float x, doubl
   return (uint32_t)mx_encode(p->elem, y, &how, 0);
 }
 
+/* A bit of a number; beyond its 32 bits 0. */
+static int bit_of(float x, double n) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return n >= 0 && n < 32 && (bits >> (int)n & 1);
+}
+
 /* Applies the faults of a code that need no other element's code. */
-static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault *f, double y, uint32_t code) {
+static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, double y, uint32_t code) {
   const mx_format *e = r->plan.elem;
   const uint32_t sign = mxi_fault_sign_bit(e), all = 2 * sign - 1;
   switch (f->op) {
@@ -327,6 +334,8 @@ static uint32_t stored(const fault_run *r, const fault_block *b, const mx_fault 
     return b->sign_of_largest < 0 ? mxi_fault_negated(e, code) : code;
   case MX_FAULT_CODE_VALUE:
     return mxi_fault_code_of(e, f->number);
+  case MX_FAULT_CODE_SIGN_BIT:
+    return mxi_fault_with_sign(e, code, bit_of(r->x[row * r->cols + col], f->number));
   case MX_FAULT_CODE_TWOS:
     return code & sign ? (0u - (code & ~sign)) & all : code;
   case MX_FAULT_CODE_SIGN_MAGNITUDE:
@@ -376,7 +385,7 @@ double mxi_fault_quotient(const fault_run *r, const fault_block *b, size_t row, 
 uint32_t mxi_fault_element_stored(const fault_run *r, const fault_block *b, const mx_fault *f, size_t row, size_t col, uint32_t code) {
   fault_block own;
   b = at_element(&own, b, r, row, col);
-  return stored(r, b, f, divided(b, clamped(r, row, col)), code);
+  return stored(r, b, f, row, col, divided(b, clamped(r, row, col)), code);
 }
 
 uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row, size_t col) {
@@ -392,7 +401,7 @@ uint32_t mxi_fault_element(const fault_run *r, const fault_block *b, size_t row,
   for (size_t i = 0; i < r->n_faults; i++) {
     if (mxi_fault_exchanges(r->faults[i].op)) break; /* what comes behind it is the caller's */
     if (mxi_fault_stage(&r->faults[i]) == MX_STAGE_CODE && mxi_fault_element_in(r, &r->faults[i], row, col))
-      code = stored(r, b, &r->faults[i], y, code);
+      code = stored(r, b, &r->faults[i], row, col, y, code);
   }
   return code;
 }

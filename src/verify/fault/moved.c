@@ -24,6 +24,7 @@ static size_t scale_from(const mx_fault *f, size_t k, size_t down, size_t across
 
 static size_t code_from(const mx_fault *f, size_t i, size_t rows, size_t cols) {
   const size_t row = i / cols, col = i % cols, n = f->number >= 1 ? (size_t)f->number : 1;
+  if (f->op == MX_FAULT_LAYOUT_CODES_ROW_XOR) return mxi_fault_other(f, row, rows) * cols + col;
   if (f->op == MX_FAULT_CODE_COLUMN_XOR) return row * cols + mxi_fault_other(f, col, cols);
   if (f->op == MX_FAULT_CODE_REVERSE) {
     const size_t to = col / n * n + n - 1 - col % n;
@@ -71,7 +72,8 @@ static int turn(moved_back *m, const mx_sample *s, const mx_fault *f, size_t wid
 }
 
 static int moves_codes(const mx_fault *f) {
-  return f->op == MX_FAULT_CODE_REVERSE || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_LAYOUT_CODES_TRANSPOSED;
+  return f->op == MX_FAULT_CODE_REVERSE || f->op == MX_FAULT_CODE_COLUMN_XOR || f->op == MX_FAULT_LAYOUT_CODES_ROW_XOR ||
+         f->op == MX_FAULT_LAYOUT_CODES_TRANSPOSED;
 }
 
 int mxi_move_back(moved_back *m, const mx_sample *s, const mx_fault *f, size_t width, shortage *lack) {

@@ -501,7 +501,7 @@ static void transpose_codes(const fault_run *r, const mx_fault *f, uint8_t *code
 static void misplace(const fault_run *r, const mx_fault *f, uint8_t *codes, uint32_t *stored) {
   const int of_blocks = f->op == MX_FAULT_LAYOUT_BLOCK || f->op == MX_FAULT_LAYOUT_BLOCK_XOR;
   const int zero = f->op == MX_FAULT_LAYOUT_ZERO || f->op == MX_FAULT_LAYOUT_CODES_ZERO,
-            scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
+            scales = f->op != MX_FAULT_LAYOUT_CODES_ROW && f->op != MX_FAULT_LAYOUT_CODES_ROW_XOR && f->op != MX_FAULT_LAYOUT_CODES_ZERO;
   memcpy(r->room.blocks, stored, r->down * r->across * sizeof *stored);
   memcpy(r->room.elements, codes, r->rows * r->cols);
   for (size_t d = 0; d < r->down; d++)

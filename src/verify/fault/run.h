@@ -113,6 +113,7 @@ static inline size_t mxi_fault_other(const mx_fault *f, size_t at, size_t n) {
   case MX_FAULT_CODE_COLUMN_XOR:
   case MX_FAULT_CODE_SIGN_XOR:
   case MX_FAULT_LAYOUT_ROW_XOR:
+  case MX_FAULT_LAYOUT_CODES_ROW_XOR:
   case MX_FAULT_LAYOUT_BLOCK_XOR:
     to = at ^ by;
     break;

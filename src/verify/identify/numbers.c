@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/block/plan.h"
 #include "verify/bugs/bugs.h"
 
 /* How many digits v needs, 9 at most, to be known to such a share of it. */
@@ -48,8 +49,18 @@ static int is_typed(double v, double most) {
   return digits < 9 && !strcmp(number, right);
 }
 
+/* Does a reciprocal of the largest number that is held in a type of 16 bits, another number, lie as near as wide? */
+static int may_be_held_short(double v, double wide, double most) {
+  static const int types[] = {MX_INPUT_DTYPE_BFLOAT16, MX_INPUT_DTYPE_FLOAT16};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const double off = fabs(1 / (double)mxi_round_dtype((float)(1 / most), types[i]) / v - 1);
+    if (off > 0x1p-22 && off < wide) return 1;
+  }
+  return 0;
+}
+
 static int is_certain(double v, double wide, double most) {
-  if (is_typed(v, most) && wide < WIDTH_OF_TYPED) return 1;
+  if (is_typed(v, most) && wide < WIDTH_OF_TYPED) return !may_be_held_short(v, wide, most);
   const double forms[] = {v, most / v, v / most, 1 / v};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) /* a quotient was rounded twice */
     if (wide * pow(10, digits_within((double)(float)forms[i], i ? 0x1p-22 : 0)) < PLAIN_BY_CHANCE) return 1;

@@ -78,7 +78,7 @@ static void early(list *l, int stores_scale, size_t block, size_t rows, size_t c
     for (size_t n = 1; n < rows && n <= 256; n *= 2) {
       option *o = add(l, grouping[i], (double)n);
       o->fit = FIT_ROWS;
-      o->rare = i > 1;
+      o->rare = grouping[i] == MX_FAULT_TENSOR_SCALE_BEFORE;
     }
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) add(l, plain[i], 0);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
@@ -108,6 +108,7 @@ static void early(list *l, int stores_scale, size_t block, size_t rows, size_t c
   }
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
+  add(l, MX_FAULT_TENSOR_INTEGER, 0)->common = 1; /* a clip at an integer just below the maximum would be an accident */
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
   for (size_t n = 1; n < rows; n *= 2) { /* the part that was read alone, or whose maximum was stored last */
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
@@ -177,9 +178,11 @@ static void short_reciprocal(list *l, const mx_spec *spec) {
   if (by != 1) add(l, MX_FAULT_AMAX_TIMES, by);
 }
 
-static void maxima(list *l, const mx_spec *spec, size_t area) {
+static void maxima(list *l, const mx_spec *spec, size_t area, size_t across) {
   add(l, MX_FAULT_AMAX_NOABS, 0);
-  add(l, MX_FAULT_AMAX_NEGATIVE, 0);
+  add(l, MX_FAULT_AMAX_UNSIGNED, 0);
+  add(l, MX_FAULT_AMAX_NEGATIVE, 0)->rare = 1; /* where every block has a negative number, raw bits are the likelier */
+  add(l, MX_FAULT_AMAX_INTEGER, 0);
   for (double n = 2; n <= 8 && n < (double)area; n++) add(l, MX_FAULT_AMAX_RANK, n);
   EACH(l, MX_FAULT_AMAX_PERCENTILE, 99, 99.9, 99.5, 98, 95, 97.5, 97, 96, 90, 80, 75, 50);
   EACH(l, MX_FAULT_AMAX_MEAN, 1, 1.5, 2, 2.5, 3, 4, 6);
@@ -211,6 +214,12 @@ static void maxima(list *l, const mx_spec *spec, size_t area) {
   }
   add_placed(l, MX_FAULT_AMAX_ONLY, 0, interval(MX_REGION_ELEMENTS, 0, 0));
   for (uint32_t k = 0; area <= MX_REGION_MOST && k < area; k++) add_placed(l, MX_FAULT_AMAX_ONLY, 0, all_but((uint32_t)area, k));
+  for (size_t n = 1; n < area; n *= 2) { /* the last block of a row is read in part */
+    option *end = add(l, MX_FAULT_AMAX_WITHOUT, 0);
+    end->fault.region = interval(MX_REGION_ELEMENTS, n, UINT64_MAX);
+    end->fault.also = interval(MX_REGION_BLOCKS, across - 1, UINT64_MAX);
+    end->placed = 1;
+  }
   option *some = add(l, MX_FAULT_AMAX_ONLY, 0);
   some->fit = FIT_PLACE;
   some->placed = 1;
@@ -394,6 +403,7 @@ static void elements(list *l, const mx_spec *spec) {
   EACH(l, MX_FAULT_CODE_SIGN_OF, -1, 1);
   EACH(l, MX_FAULT_CODE_SIGN_ROLLED, -1, 1);
   add(l, MX_FAULT_CODE_SIGN_XOR, 0)->fit = FIT_PLACE;
+  EACH(l, MX_FAULT_CODE_SIGN_BIT, 15, 16, 30, 23, 0);
   EACH(l, MX_FAULT_CODE_REVERSE, 4, 8, 16, 32);
   EACH(l, MX_FAULT_CODE_COLUMN, -1, 1, -2, 2);
   EACH(l, MX_FAULT_CODE_COLUMN_XOR, 2, 4, 8, 16, 32);
@@ -440,6 +450,7 @@ static void layouts(list *l, size_t block, size_t rows, size_t cols) {
   for (double n = 1; n <= 256; n *= 2) add(l, MX_FAULT_LAYOUT_ROW, -n), add(l, MX_FAULT_LAYOUT_ROW, n), add(l, MX_FAULT_LAYOUT_CODES_ROW, -n);
   EACH(l, MX_FAULT_LAYOUT_BLOCK, -1, 1);
   EACH(l, MX_FAULT_LAYOUT_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
+  EACH(l, MX_FAULT_LAYOUT_CODES_ROW_XOR, 1, 2, 4, 8, 16, 32, 64);
   EACH(l, MX_FAULT_LAYOUT_BLOCK_XOR, 1, 2);
   add(l, MX_FAULT_LAYOUT_CODES_ZERO, 0);
   add(l, MX_FAULT_LAYOUT_ZERO, 0);
@@ -454,14 +465,14 @@ size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx
   list l = {out, 0, first, last};
   size_t block_rows, block_cols;
   mx_spec_block(spec, rows, cols, &block_rows, &block_cols);
+  const size_t down = (rows + block_rows - 1) / block_rows, across = (cols + block_cols - 1) / block_cols;
   early(&l, !strcmp(mx_tensor_store_name(spec), "scale"), block_cols, rows, cols);
-  maxima(&l, spec, block_rows * block_cols);
+  maxima(&l, spec, block_rows * block_cols, across);
   maxima_elsewhere(&l, block_cols, block_rows * block_cols, cols);
   scales(&l, spec);
   divisors(&l, spec, block_rows * block_cols);
   elements(&l, spec);
   layouts(&l, block_cols, rows, cols);
-  const size_t down = (rows + block_rows - 1) / block_rows, across = (cols + block_cols - 1) / block_cols;
   modulo(&l, MX_FAULT_AMAX_ROW_MODULO, MX_FAULT_AMAX_BLOCK_MODULO, down, across);
   modulo(&l, MX_FAULT_STORE_ROW_MODULO, MX_FAULT_STORE_BLOCK_MODULO, down, across);
   modulo(&l, MX_FAULT_DIVISOR_ROW_MODULO, MX_FAULT_DIVISOR_MODULO, down, across);

@@ -24,7 +24,7 @@ static inline double mxi_option_cost(const option *o, double bits) {
   return 9 + bits + (o->placed ? 6 : 0) + (o->rare ? BITS_OF_RARE : 0) - (o->common ? BITS_OF_COMMON : 0);
 }
 
-enum { MOST_OPTIONS = 1024 };
+enum { MOST_OPTIONS = 1280 };
 
 /** Lists the faults of stages [first, last] for a spec and a shape. Returns how many. */
 size_t mxi_fault_options(option out[MOST_OPTIONS], int first, int last, const mx_spec *spec, size_t rows, size_t cols);
