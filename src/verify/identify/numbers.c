@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/block/plan.h"
 #include "verify/bugs/bugs.h"
 
 /* How many digits v needs, 9 at most, to be known to such a share of it. */
@@ -51,9 +50,9 @@ static int is_typed(double v, double most) {
 
 /* Does a reciprocal of the largest number that is held in a type of 16 bits, another number, lie as near as wide? */
 static int may_be_held_short(double v, double wide, double most) {
-  static const int types[] = {MX_INPUT_DTYPE_BFLOAT16, MX_INPUT_DTYPE_FLOAT16};
+  static const int types[] = {MX_OPERAND_BF16, MX_OPERAND_F16};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    const double off = fabs(1 / (double)mxi_round_dtype((float)(1 / most), types[i]) / v - 1);
+    const double off = fabs(1 / mx_round_to(mx_operand_format(types[i]), 1 / most, &(mx_encoding){0}, 0) / v - 1);
     if (off > 0x1p-22 && off < wide) return 1;
   }
   return 0;
