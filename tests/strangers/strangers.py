@@ -1,7 +1,7 @@
 """Wrong kernels written by strangers: what does identify answer, and does its answer predict?
 
 usage: strangers.py MXGOLD [NAME...]
-environment: SET=kernels (the default), fresh, a to t (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
+environment: SET=kernels (the default), fresh, a to v (modules of this folder; several by commas, or all), KIND=A,B (of inputs.py, for all kernels; else each kernel's own), SEED=N,M, JOBS=N beside each other
 
 For each kernel: identify on one input; what it gives to reproduce is run on two others, one of the same kind and one of another kind, and compared
 byte by byte.
@@ -48,9 +48,11 @@ import set_q
 import set_r
 import set_s
 import set_t
+import set_u
+import set_v
 
 SETS = {"kernels": kernels, "fresh": fresh, "a": set_a, "b": set_b, "c": set_c, "d": set_d, "e": set_e, "f": set_f, "g": set_g, "h": set_h, "i": set_i, "j": set_j,
-        "k": set_k, "l": set_l, "m": set_m, "n": set_n, "o": set_o, "p": set_p, "q": set_q, "r": set_r, "s": set_s, "t": set_t}
+        "k": set_k, "l": set_l, "m": set_m, "n": set_n, "o": set_o, "p": set_p, "q": set_q, "r": set_r, "s": set_s, "t": set_t, "u": set_u, "v": set_v}
 DTYPES = {"float32": "F32", "uint8": "U8"}
 
 
