@@ -42,6 +42,7 @@ static const struct {
              {REF_TENSOR, NOTHING, "no abs"},
              {REF_TENSOR, NUMBER, "times"},
              {REF_TENSOR, NOTHING, "bfloat16"},
+             {REF_TENSOR, NUMBER, "at least"},
              {REF_TENSOR, NOTHING, "integer"},
              {REF_TENSOR, NOTHING, "as given"},
              {REF_TENSOR, NUMBER, "value"},

@@ -345,6 +345,8 @@ static const struct {
     {"ocp-mxfp4", {"all: layout <- codes of row xor 1"}, {127, 126}, {0xC7, 0xA7}},
     /* 5.4, -.9; 2.7, -.9: T of 5, 483.8 and 241.9; of 5.4 and maxima of 5 and 2, 414.8 and 165.9 */
     {"nvfp4-plain", {"all: input <- times 0.9", "all: tensor amax <- integer"}, {0x7E, 0x77}, {0xA7, 0xC7}},
+    {"nvfp4-plain", {"all: tensor amax <- at least 12"}, {0x76, 0x6E}, {0xA7, 0xC7}}, /* T = 12 / 2688: 224 and 112 */
+    {"nvfp4-plain", {"all: tensor amax <- at least 5"}, {0x7E, 0x76}, {0xA7, 0xC7}},
     {"nvfp4-plain", {"all: input <- times 0.9", "all: block amax <- integer"}, {0x7D, 0x72}, {0xA7, 0xD7}},
     {"ocp-mxfp4", {"all: block amax <- negative"}, {125, 125}, {0xE7, 0xE7}},      /* of 1: 24 and 12 saturate, -4 */
     {"ocp-mxfp4", {"all: block amax <- plus 2"}, {128, 127}, {0x95, 0xA5}},        /* of 8 and 5: 3, -0.5; 3, -1 */

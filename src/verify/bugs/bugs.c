@@ -251,7 +251,8 @@ int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t 
   if (told) mxi_find_faults(&over, samples, n, bug->preset, NULL, 0, mxi_deadline_within(until, seconds));
   const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
   if (over_known) say_faults(faulty, &over, bug);
-  if (told && !over_known && !faulty->confirmed) faulty->name = NULL; /* what is known says more */
+  const int backed = found.n && (double)found.held >= found.cost + BLAME_BITS; /* only a rival is in the way */
+  if (told && !over_known && !faulty->confirmed && !backed) faulty->name = NULL; /* what is known says more */
   const int learned = faulty->most > 0;                               /* a number, for which specs have another one, and say no more */
   if (told ? faulty->name != NULL : learned) *bug = *faulty;
   return told || learned;

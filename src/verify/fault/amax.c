@@ -339,6 +339,9 @@ mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld) {
     case MX_FAULT_TENSOR_BF16:
       r->amax = mxi_round_dtype(r->amax, MX_INPUT_DTYPE_BFLOAT16);
       break;
+    case MX_FAULT_TENSOR_LEAST:
+      r->amax = fmaxf(r->amax, (float)f->number);
+      break;
     case MX_FAULT_TENSOR_INTEGER:
       r->amax = truncf(r->amax);
       break;

@@ -109,6 +109,7 @@ static void early(list *l, int stores_scale, size_t block, size_t rows, size_t c
   add(l, MX_FAULT_TENSOR_NOABS, 0);
   add(l, MX_FAULT_TENSOR_BF16, 0);
   add(l, MX_FAULT_TENSOR_INTEGER, 0)->common = 1; /* a clip at an integer just below the maximum would be an accident */
+  add(l, MX_FAULT_TENSOR_LEAST, 1)->common = 1;   /* where the maximum begins at 1 */
   EACH(l, MX_FAULT_TENSOR_TIMES, 0.9, 0.95, 0.5, 2);
   for (size_t n = 1; n < rows; n *= 2) { /* the part that was read alone, or whose maximum was stored last */
     add_placed(l, MX_FAULT_TENSOR_ONLY, 0, interval(MX_REGION_ROWS, 0, n - 1));
@@ -182,7 +183,7 @@ static void maxima(list *l, const mx_spec *spec, size_t area, size_t across) {
   add(l, MX_FAULT_AMAX_NOABS, 0);
   add(l, MX_FAULT_AMAX_UNSIGNED, 0);
   add(l, MX_FAULT_AMAX_NEGATIVE, 0)->rare = 1; /* where every block has a negative number, raw bits are the likelier */
-  add(l, MX_FAULT_AMAX_INTEGER, 0);
+  add(l, MX_FAULT_AMAX_INTEGER, 0)->rare = 1;  /* of small maxima it makes zeros, as plainer faults do */
   for (double n = 2; n <= 8 && n < (double)area; n++) add(l, MX_FAULT_AMAX_RANK, n);
   EACH(l, MX_FAULT_AMAX_PERCENTILE, 99, 99.9, 99.5, 98, 95, 97.5, 97, 96, 90, 80, 75, 50);
   EACH(l, MX_FAULT_AMAX_MEAN, 1, 1.5, 2, 2.5, 3, 4, 6);
