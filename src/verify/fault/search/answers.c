@@ -171,7 +171,7 @@ static int is_far_fetched(const blame *b, const mx_fault *faults, size_t n) {
 
 /* Is it the preset alone that makes the difference, one that few know? Of presets that give every byte the one that people know is named. */
 static int is_of_base(const hunt *h, const blame *b, const mx_spec *spec, const mx_fault *faults, size_t n) {
-  return !mxi_preset_well_known(b->preset) && n && n == b->n &&
+  return !mxi_preset_well_known(b->preset) && n && n <= b->n &&
          mxi_kernels_alike(&h->samples[h->largest], spec, faults, n, spec, b->fault, n, h->e->until.lack);
 }
 
