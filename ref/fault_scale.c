@@ -23,7 +23,7 @@ num ref_fault_tensor(const ref_run *r) {
     if (IS(f, "bfloat16")) most = num_round(most, NUM_BF16);
     if (IS(f, "value")) most = ref_argument(f);
     if (IS(f, "integer")) most = whole(most);
-    if (IS(f, "at least") && num_cmp(ref_argument(f), most) > 0) most = ref_argument(f);
+    if (IS(f, "at least") && !num_is_nan(most) && num_cmp(ref_argument(f), most) > 0) most = ref_argument(f);
     if (IS(f, "as given")) most = ref_largest(&r->plan, r->given, n);
     if (IS(f, "only") || IS(f, "no abs")) {
       float *part = r->room;

@@ -76,6 +76,7 @@ mx_status rival_of(rival *out, const mx_identity *id) {
     other.spec.block_cols = b->spec.block_cols;
     out->preset = b->rival_preset;
   }
+  out->spec = other.spec;
   for (size_t i = 0; out->preset && i < other.n; i++) {
     const size_t at = strlen(out->fault), w = strlen(out->words);
     snprintf(out->fault + at, sizeof out->fault - at, "%s", i ? "; " : "");

@@ -8,6 +8,7 @@ enum { RIVAL_TEXT = 2 * MX_FAULT_TEXT };
 
 typedef struct rival {
   const char *preset; /* of the other explanation, with the faults that `fault` lists; NULL: there is none */
+  mx_spec spec;       /* the preset with the keys that the other explanation has set */
   char fault[RIVAL_TEXT], words[RIVAL_TEXT];
   char gen[128]; /* the mxgold gen command of inputs on which the two differ; "": none of the suites tells them apart */
 } rival;

@@ -119,14 +119,21 @@ static int is_open(const mx_identity *id, const char *key) {
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
+/* A preset with the keys that the spec has set otherwise. */
+static size_t preset_words(char *out, size_t size, size_t *keys, const char *preset, const mx_spec *spec) {
+  mx_spec base = {0};
+  verdict_option set[VERDICT_OPTIONS];
+  *keys = mx_preset_find(&base, preset, NULL) ? 0 : changes(set, &base, spec);
+  size_t n = (size_t)snprintf(out, size, "%s", preset);
+  for (size_t i = 0; i < *keys && n < size; i++) n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : " with ", set[i].text);
+  return n;
+}
+
 /* The bug, and what was counted with it and without it. */
 static size_t bug_words(char *out, size_t size, const mx_bug *b) {
   const uint64_t left = b->codes + b->scales + b->tensor_scales;
-  mx_spec base = {0};
-  verdict_option set[VERDICT_OPTIONS];
-  const size_t keys = mx_preset_find(&base, b->preset, NULL) ? 0 : changes(set, &base, &b->spec);
-  size_t n = (size_t)snprintf(out, size, "your kernel does what %s", b->preset);
-  for (size_t i = 0; i < keys && n < size; i++) n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : " with ", set[i].text);
+  size_t keys, n = (size_t)snprintf(out, size, "your kernel does what ");
+  if (n < size) n += preset_words(out + n, size - n, &keys, b->preset, &b->spec);
   if (n < size) n += (size_t)snprintf(out + n, size - n, " does, except that it %s.", b->text);
   if (n < size && !left)
     n += (size_t)snprintf(out + n, size - n, " With that change, %s gives every byte; without it", keys ? "the spec" : b->preset);
@@ -175,9 +182,12 @@ mx_status verdict_sentence(char *out, size_t size, const mx_identity *id) {
   rival other;
   const mx_status status = rival_of(&other, id);
   size_t n = strlen(out);
+  size_t keys;
+  char preset[256] = "";
+  if (other.preset) preset_words(preset, sizeof preset, &keys, other.preset, &other.spec);
   if (other.preset && n < size)
-    n += (size_t)snprintf(out + n, size - n, " But these data do not decide it: %s gives the same bytes where it %s%s%s.", other.preset,
-                          other.words, *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
+    n += (size_t)snprintf(out + n, size - n, " But these data do not decide it: %s gives the same bytes where it %s%s%s.", preset, other.words,
+                          *other.gen ? ", and other bytes of the inputs of " : "", other.gen);
   else if (id->grade == MX_GRADE_FITS && !id->exact && id->bug.most > 0 && n < size)
     n += (size_t)snprintf(out + n, size - n, " But its number may be any from %.9g to %.9g: these data do not tell which.", id->bug.least,
                           id->bug.most);
@@ -428,6 +438,16 @@ static json_t *also_json(const mx_identity *id) {
   return whole(out, failed);
 }
 
+static json_t *set_json(const char *preset, const mx_spec *spec) {
+  mx_spec base = {0};
+  verdict_option set[VERDICT_OPTIONS];
+  json_t *out = json_array();
+  int failed = 0;
+  const size_t keys = mx_preset_find(&base, preset, NULL) ? 0 : changes(set, &base, spec);
+  for (size_t i = 0; i < keys; i++) failed |= json_array_append_new(out, json_string(set[i].text));
+  return whole(out, failed);
+}
+
 static json_t *bug_json(const mx_bug *b) {
   json_t *out = json_pack("{s:s,s:s,s:s,s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}", "name", b->name, "text", b->text, "preset",
                           b->preset ? b->preset : "none", "left", "codes", (json_int_t)b->codes, "scales", (json_int_t)b->scales,
@@ -505,8 +525,9 @@ char *verdict_json(const mx_identity *id, const verdict_more *more) {
   rival other;
   failed |= rival_of(&other, id) != MX_OK;
   if (other.preset)
-    failed |= json_object_set_new(
-        root, "rival", json_pack("{s:s,s:s,s:s,s:s}", "preset", other.preset, "fault", other.fault, "text", other.words, "gen", other.gen));
+    failed |= json_object_set_new(root, "rival",
+                                  json_pack("{s:s,s:o,s:s,s:s,s:s}", "preset", other.preset, "set", set_json(other.preset, &other.spec),
+                                            "fault", other.fault, "text", other.words, "gen", other.gen));
   if (more->held && more->held->on) failed |= json_object_set_new(root, "confirm", confirm_json(more->held));
   if (!id->exact && !withdrawn)
     failed |= json_object_set_new(

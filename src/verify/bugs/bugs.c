@@ -251,9 +251,9 @@ int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t 
   if (told) mxi_find_faults(&over, samples, n, bug->preset, NULL, 0, mxi_deadline_within(until, seconds));
   const int over_known = over.n && (mxi_blame_confirmed(&over) || !found.n || !mxi_blame_confirmed(&found));
   if (over_known) say_faults(faulty, &over, bug);
-  const int backed = found.n && (double)found.held >= found.cost + BLAME_BITS; /* only a rival is in the way */
+  const int backed = found.n && (double)found.held >= found.cost + BLAME_BITS;   /* only a rival is in the way */
   if (told && !over_known && !faulty->confirmed && !backed) faulty->name = NULL; /* what is known says more */
-  const int learned = faulty->most > 0;                               /* a number, for which specs have another one, and say no more */
+  const int learned = faulty->most > 0; /* a number, for which specs have another one, and say no more */
   if (told ? faulty->name != NULL : learned) *bug = *faulty;
   return told || learned;
 }
@@ -281,7 +281,7 @@ int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, double rare
 int mxi_plain_rival_of_spec(mx_bug *out, const mx_spec *spec, double rare_bits, const char *preset, const char *keys_from,
                             const mx_sample *samples, size_t n, deadline until) {
   blame found = {0};
-  mxi_find_plain_rival(&found, samples, n, preset, spec, keys_from, until);
+  mxi_find_plain_rival(&found, samples, n, preset, spec, keys_from, rare_bits, until);
   found.held = found.scales + found.codes; /* at least a bit of each cell that it mends */
   return rival(out, &found, rare_bits);
 }

@@ -340,7 +340,7 @@ mx_status mxi_fault_tensor_amax(fault_run *r, const float *src, size_t ld) {
       r->amax = mxi_round_dtype(r->amax, MX_INPUT_DTYPE_BFLOAT16);
       break;
     case MX_FAULT_TENSOR_LEAST:
-      r->amax = fmaxf(r->amax, (float)f->number);
+      if (r->amax < (float)f->number) r->amax = (float)f->number; /* a NaN stays */
       break;
     case MX_FAULT_TENSOR_INTEGER:
       r->amax = truncf(r->amax);

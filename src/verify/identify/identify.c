@@ -239,10 +239,9 @@ static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, de
   if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return 0;
   const double bits = out->nearest ? mxi_bits_of_keys(&out->spec, out->nearest, 1) : 0;
   int found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, over, NULL, samples, n, until);
-  if (over && !mxi_preset_well_known(over)) {
-    if (!found) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, NULL, samples, n, until);
-    if (!found) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, over, samples, n, until);
-  }
+  const int few_know = out->nearest && !mxi_preset_well_known(out->nearest);
+  if (!found && over && few_know) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, NULL, samples, n, until);
+  if (!found && few_know) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, out->nearest, samples, n, until);
   return name_rival(out, &rival, found);
 }
 

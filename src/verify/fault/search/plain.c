@@ -38,7 +38,8 @@ static int gives_every_byte(const mx_sample *samples, size_t n, const mx_spec *s
   return 1;
 }
 
-static int over(blame *out, const base *b, const mx_sample *samples, size_t n, const mx_spec *spec, effort *e) {
+/* Under keys only a fault that many kernels have, or that makes the whole much likelier than so many bits, is looked for. */
+static int over(blame *out, const base *b, const mx_sample *samples, size_t n, const mx_spec *spec, double bits, effort *e) {
   option *o = noted(malloc(MOST_OPTIONS * sizeof *o), e->until.lack);
   const mx_sample *s = &samples[0];
   mx_sample few;
@@ -50,7 +51,9 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
   for (size_t i = 0; i < count && !out->n_rival && !effort_over(e); i++) {
     const mx_fault *f = &o[i].fault;
     const int of_tensor = mx_fault_row_at(f->op)->stage == MX_STAGE_TENSOR;
+    const double cost = mxi_option_cost(&o[i], 4) + b->extra;
     if (!mxi_option_is_plain(&o[i]) || (of_tensor && !b->spec.tensor_norm)) continue;
+    if (bits > 0 && !o[i].common && cost + RIVAL_BITS >= bits) continue;
     if (!mxi_gives_part(&few, amax, &b->spec, f, 1, e) || !gives_every_byte(samples, n, &b->spec, f, e)) continue;
     if (mxi_kernels_alike(s, spec, NULL, 0, &b->spec, f, 1, e->until.lack)) continue;
     if (out->n && mxi_kernels_alike(s, &out->spec, out->fault, 1, &b->spec, f, 1, e->until.lack)) continue;
@@ -58,7 +61,7 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
       out->rival[0] = *f, out->rival_preset = b->preset, out->n_rival = 1;
       break;
     }
-    *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1, .cost = mxi_option_cost(&o[i], 4) + b->extra};
+    *out = (blame){.preset = b->preset, .spec = b->spec, .fault = {*f}, .n = 1, .cost = cost};
     for (size_t k = 0; k < n; k++) mxi_gives_all(&samples[k], &b->spec, NULL, 0, out, e);
   }
   if (out->n && effort_over(e)) out->cost = INFINITY; /* not all was looked at: it is a rival, and no answer */
@@ -68,15 +71,17 @@ static int over(blame *out, const base *b, const mx_sample *samples, size_t n, c
 
 static int is_known(const mx_preset *row) { return mxi_preset_well_known(row->name) || row->status == MX_PRESET_STANDARD; }
 
-/* The keys by which the spec differs from a preset are those of b as well. 0: it cannot have them. */
+/* The keys by which the spec differs from a preset are those of b as well, but for a factor, which stands for a fault of the scales. 0: it cannot have them. */
 static int take_keys(base *b, const mx_spec *spec, const mx_spec *from) {
+  mx_spec keys = *spec;
+  keys.elem_prescale = from->elem_prescale;
   for (size_t i = 0; mx_key_name(i); i++)
-    if (!mxi_key_same(spec, from, i)) mxi_key_copy(&b->spec, spec, i);
+    if (!mxi_key_same(&keys, from, i)) mxi_key_copy(&b->spec, &keys, i), b->extra += BITS_OF_A_KEY;
   return !mx_spec_check(&b->spec, NULL);
 }
 
 void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, const char *keys_from,
-                          deadline until) {
+                          double bits, deadline until) {
   effort e = {.left = PLAIN_WORK, .until = until};
   mx_spec from;
   *out = (blame){.n = 0};
@@ -89,6 +94,6 @@ void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const 
     if (!mxi_fault_base_fits(&b, row, samples, n) || b.spec.elem != spec->elem) continue;
     b.spec.nibble = spec->nibble;
     if (keys_from && !take_keys(&b, spec, &from)) continue;
-    if (over(out, &b, samples, n, spec, &e)) return;
+    if (over(out, &b, samples, n, spec, keys_from ? bits : 0, &e)) return;
   }
 }

@@ -32,10 +32,10 @@ void mxi_find_faults(blame *out, const mx_sample *samples, size_t n, const char 
 void mxi_find_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, double bits, deadline until);
 
 /** plain.c: finds one fault without a fitted number, everywhere, over the preset (NULL: a standard or one that people know), which gives every byte as the
- *  spec does, and other bytes than the spec on other data. With the keys by which the spec differs from another preset, if that is given. out->n is 0 where
+ *  spec does, and other bytes than the spec on other data. With the keys by which the spec, of so many bits, differs from another preset, if that is given. out->n is 0 where
  *  there is none. It takes about as long as one run of the samples. */
 void mxi_find_plain_rival(blame *out, const mx_sample *samples, size_t n, const char *preset, const mx_spec *spec, const char *keys_from,
-                          deadline until);
+                          double bits, deadline until);
 
 /** open.c: the keys, a bit each, that the faults leave open: under one of n_other specs, each with another value of key[i], they give every byte of the
  *  samples as well.   Oracle: tests/test_fault.c. */
