@@ -26,8 +26,8 @@ int ref_unrounded(ref_scale *scale, const ref_run *r, size_t d, size_t a, num am
     if (amax.kind != NUM_FINITE) return 0;
     *scale = (ref_scale){.scaling = SCALING_USED};
     amax.exp -= ref_format_largest(r->plan.elem).exp;
-    scale->used = amax;
-    return 1;
+    scale->used = num_round(amax, NUM_F32);
+    return !num_is_zero(scale->used);
   }
   if (num_is_zero(number_of(r, d, a, amax, 0, out))) return 0;
   *scale = out[0];

@@ -711,6 +711,7 @@ END_TEST
  * byte of its Inf, which is that of E5M2: 1.99975 is 65528 over 2^-15, 1.9995 is 65520 less a little. */
 START_TEST(ends_of_the_range) {
   static const char reciprocal[1][MX_FAULT_TEXT] = {"all: divisor <- reciprocal, NaN to largest"};
+  static const char unrounded[1][MX_FAULT_TEXT] = {"all: divisor <- before rounding"};
   static const char upper_byte[1][MX_FAULT_TEXT] = {"all: element rounding <- float16 then cut"};
   static const struct {
     const char *spec;
@@ -721,6 +722,7 @@ START_TEST(ends_of_the_range) {
                  {"scale.rule=even scale.zero=zero", 1e-44f, 0, 0xF7, reciprocal},
                  {"scale.zero=zero scale.allzero=chain", 0, 0, 0x77, reciprocal},
                  {"scale.zero=max scale.allzero=chain", 0, 0, 0x77, reciprocal},
+                 {"elem.arith=div32", 0x1.8p-147f, 0, 0xD5, unrounded}, /* over 1.5 2^-149, as binary32 2^-148: 3 */
                  {"elem=e5m2", 1.99975f, 112, 0x7C, upper_byte},
                  {"elem=e5m2", -1.99975f, 112, 0xFC, upper_byte},
                  {"elem=e5m2", 1.9995f, 112, 0x7B, upper_byte},

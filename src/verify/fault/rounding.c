@@ -40,7 +40,9 @@ int mxi_fault_unrounded_scale(mx_block_scale *out, const fault_run *r, size_t k)
   mx_block_scale s;
   if (st.has_nan || st.has_inf || st.amax_finite == 0) return 0;
   if (rule == MX_SCALE_RULE_FLOOR || rule == MX_SCALE_RULE_CEIL || rule == MX_SCALE_RULE_EVEN) { /* what their integers are the log2 of */
-    *out = (mx_block_scale){.how = MX_BY_NUMBER, .used = ldexp((double)st.amax_finite, -p.emax)};
+    const float number = (float)ldexp((double)st.amax_finite, -p.emax);                          /* of tiny maxima it is rounded */
+    if (number == 0) return 0;
+    *out = (mx_block_scale){.how = MX_BY_NUMBER, .used = (double)number};
     return 1;
   }
   if (mxi_block_scale_find(&s, &p, &st, 0, k) || of_bits(s.code) == 0) return 0;
