@@ -17,8 +17,8 @@ int mxi_name_cause(mx_bug *bug, mx_bug *faulty, const keyed_spec *keyed, size_t 
                    double seconds, deadline until);
 
 /** Searches for a fault over a preset that gives every byte, as the spec of so many bits does, and other bytes than the spec on other data.
- *  Returns 1 and fills *out, or 0; 2: it is so much likelier than the spec, of so many bits if rare choices count as such, that the spec is no rival of it. The work is a small part of that of
- *  mxi_name_faults().   Oracle: tests/test_fault.c. */
+ *  Returns 1 and fills *out, or 0; 2: it is so much likelier than the spec, of rare_bits if rare choices count as such, that the spec is no rival of it.
+ *  The work is a small part of that of mxi_name_faults().   Oracle: tests/test_fault.c. */
 int mxi_rival_of_spec(mx_bug *out, const mx_spec *spec, double bits, double rare_bits, const mx_sample *samples, size_t n, deadline until);
 
 /** The same of one plain fault over the preset, or over one that people know (NULL), which is soon looked for. keys_from: the preset whose keys the spec

@@ -3,6 +3,8 @@
 
 #include "verify/fault/run.h"
 
+int mxi_region_has_numbers(int of) { return of >= MX_REGION_ROWS && of <= MX_REGION_SCALE; }
+
 static int in_numbers(const mx_region *r, uint64_t i) { return r->modulus ? r->set[i % r->modulus] : i >= r->first && i <= r->last; }
 
 int mxi_region_has_block(const fault_run *r, const mx_region *g, size_t d, size_t a) {

@@ -93,6 +93,8 @@ int mxi_region_has_element(const fault_run *r, const mx_region *region, size_t r
 int mxi_fault_block_in(const fault_run *r, const mx_fault *f, size_t d, size_t a);
 int mxi_fault_element_in(const fault_run *r, const mx_fault *f, size_t row, size_t col);
 int mxi_fault_is_everywhere(const mx_fault *f);
+/** Is a region of that kind a set or an interval of numbers, not a word alone? */
+int mxi_region_has_numbers(int of);
 static inline int mxi_region_of_elements(const mx_region *r) {
   return r->of == MX_REGION_ELEMENTS || r->of == MX_REGION_NEGATIVE || r->of == MX_REGION_POSITIVE || r->of == MX_REGION_COLUMNS ||
          r->of == MX_REGION_MEMORY;

@@ -48,8 +48,6 @@ static const struct {
 #undef X
 };
 
-static int has_numbers(int of) { return of >= MX_REGION_ROWS && of <= MX_REGION_SCALE; }
-
 const mx_fault_row *mx_fault_row_at(int op) { return op > MX_FAULT_NONE && op < MX_FAULT_COUNT ? &rows[op] : NULL; }
 const char *mx_stage_name(int stage) { return stage >= 0 && stage < MX_STAGE_COUNT ? stages[stage] : NULL; }
 
@@ -94,7 +92,7 @@ static mx_status read_region(mx_region *out, const char *text, size_t n, mx_erro
         "fault: region '%s': expected all, rows, columns, blocks, elements, order, memory, scale, tail, zero, subnormal, negative or positive",
         copy);
   const char *at = copy + name;
-  if (!has_numbers(out->of))
+  if (!mxi_region_has_numbers(out->of))
     return *at ? mx_fail(err, MX_ERR_ARG, "fault: region '%s': %s has no numbers", copy, regions[out->of].name) : MX_OK;
   uint64_t modulus = 0;
   if (*at == '%') {
@@ -263,8 +261,8 @@ static void print_argument(char out[MX_FAULT_TEXT], const mx_fault *f) {
 static void print_region(char out[MX_FAULT_TEXT], const mx_region *r) {
   char modulus[16] = "";
   if (r->modulus) snprintf(modulus, sizeof modulus, "%%%u", r->modulus);
-  const size_t n = (size_t)snprintf(out, MX_FAULT_TEXT, "%s%s%s", regions[r->of].name, modulus, has_numbers(r->of) ? "=" : "");
-  if (has_numbers(r->of)) r->modulus ? print_set(out + n, MX_FAULT_TEXT - n, r) : print_interval(out + n, MX_FAULT_TEXT - n, r);
+  const size_t n = (size_t)snprintf(out, MX_FAULT_TEXT, "%s%s%s", regions[r->of].name, modulus, mxi_region_has_numbers(r->of) ? "=" : "");
+  if (mxi_region_has_numbers(r->of)) r->modulus ? print_set(out + n, MX_FAULT_TEXT - n, r) : print_interval(out + n, MX_FAULT_TEXT - n, r);
 }
 
 size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {
@@ -280,7 +278,7 @@ size_t mx_fault_print(char *out, size_t size, const mx_fault *f) {
 static void region_words(char *out, size_t size, const mx_region *r) {
   char numbers[MX_FAULT_TEXT - 64];
   *out = 0;
-  if (!has_numbers(r->of)) {
+  if (!mxi_region_has_numbers(r->of)) {
     snprintf(out, size, "%s%s", *regions[r->of].words ? " " : "", regions[r->of].words);
   } else if (r->modulus) {
     print_set(numbers, sizeof numbers, r);

@@ -225,9 +225,10 @@ static int doubt(mx_identity *out, inquiry *q, const mx_sample *samples, size_t 
   mx_bug rival;
   const score wrong = mxi_full_score(&q->o, &p, q->wrong, q->s.threads);
   if (wrong.codes * DOUBTED_ONE_IN > out->n_codes || wrong.scales * DOUBTED_ONE_IN > out->n_scales) return 0;
-  if (difference(&p, &out->spec) > FEW_KEYS) return 0;
-  const double bits = mxi_bits_of_keys(&out->spec, out->nearest, 0), rarely = mxi_bits_of_keys(&out->spec, out->nearest, 1);
-  return name_rival(out, &rival, mxi_rival_of_spec(&rival, &out->spec, bits, rarely, samples, n, until));
+  const int keys = difference(&p, &out->spec);
+  if (keys > FEW_KEYS) return 0;
+  const double rarely = mxi_bits_of_keys(&out->spec, out->nearest);
+  return name_rival(out, &rival, mxi_rival_of_spec(&rival, &out->spec, BITS_OF_A_KEY * keys, rarely, samples, n, until));
 }
 
 /* A number that was fitted may give these bytes where a plain fault over a preset that people know gives them too, and other keys where one over the
@@ -237,7 +238,7 @@ static int doubt_fitted(mx_identity *out, const mx_sample *samples, size_t n, de
   mx_bug rival;
   const char *over = odd_numbers(&out->spec) ? NULL : out->nearest;
   if (!samples[0].codes || out->preset || (!over && !odd_numbers(&out->spec))) return 0;
-  const double bits = out->nearest ? mxi_bits_of_keys(&out->spec, out->nearest, 1) : 0;
+  const double bits = out->nearest ? mxi_bits_of_keys(&out->spec, out->nearest) : 0;
   int found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, over, NULL, samples, n, until);
   const int few_know = out->nearest && !mxi_preset_well_known(out->nearest);
   if (!found && over && few_know) found = mxi_plain_rival_of_spec(&rival, &out->spec, bits, NULL, NULL, samples, n, until);

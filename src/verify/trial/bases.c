@@ -21,12 +21,12 @@ static int is_of_a_preset(const mx_spec *spec, size_t key) {
   return 0;
 }
 
-double mxi_bits_of_keys(const mx_spec *spec, const char *preset, int rarely) {
+double mxi_bits_of_keys(const mx_spec *spec, const char *preset) {
   mx_spec p;
-  double bits = !rarely || mxi_preset_well_known(preset) ? 0 : BITS_OF_A_PRESET;
+  double bits = mxi_preset_well_known(preset) ? 0 : BITS_OF_A_PRESET;
   if (mx_preset_find(&p, preset, NULL)) return bits;
   for (size_t i = 0; mx_key_name(i); i++)
-    if (!mxi_key_same(&p, spec, i)) bits += !rarely || is_of_a_preset(spec, i) ? BITS_OF_A_KEY : BITS_OF_A_KEY + BITS_OF_A_RARE_KEY;
+    if (!mxi_key_same(&p, spec, i)) bits += is_of_a_preset(spec, i) ? BITS_OF_A_KEY : BITS_OF_A_KEY + BITS_OF_A_RARE_KEY;
   return bits;
 }
 

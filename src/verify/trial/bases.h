@@ -27,8 +27,8 @@ typedef struct keyed_spec {
 /* A key with its choice, in bits; so many keys are no accident. What a preset that few know costs beside one that people know. */
 enum { BITS_OF_A_KEY = 10, FEW_KEYS = 3, BITS_OF_A_PRESET = 5 };
 
-/** Bits of the keys by which the spec differs from the preset. rarely: with those of the preset, and more of a choice that no preset with these elements
- *  has: what a fault that is far likelier costs less than. */
-double mxi_bits_of_keys(const mx_spec *spec, const char *preset, int rarely);
+/** Bits of the keys by which the spec differs from the preset, more of a choice that no preset with these elements has, and those of the preset: a fault
+ *  that is far likelier costs less. */
+double mxi_bits_of_keys(const mx_spec *spec, const char *preset);
 
 #endif

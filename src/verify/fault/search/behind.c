@@ -39,9 +39,9 @@ static const mx_fault movers[] = {{.op = MX_FAULT_LAYOUT_DOWN},
 
 /* Beside what was moved another tensor scale is stored. */
 static void offer_stored(hunt *h, const mx_fault *mover, const base *b, uint64_t held) {
-  static const int ops[] = {MX_FAULT_TENSOR_SCALE_STORED_RCP, MX_FAULT_TENSOR_SCALE_STORED_DIVISOR, MX_FAULT_TENSOR_SCALE_STORED_AMAX};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-    const mx_fault both[MX_FAULTS] = {{.op = ops[i]}, *mover};
+  for (int op = 1; op < MX_FAULT_COUNT; op++) {
+    const mx_fault both[MX_FAULTS] = {{.op = op}, *mover};
+    if (!mxi_fault_stores_tensor_alone(op)) continue;
     mxi_hunt_offer(h, b->preset, &b->spec, both, 2, BITS_OF_A_FAULT + BITS_OF_A_MOVE + b->extra, held + BITS_OF_STORED);
   }
 }

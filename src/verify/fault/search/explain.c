@@ -71,21 +71,6 @@ static uint64_t bits_of_places(size_t n, uint64_t k) {
   return (uint64_t)((lgamma(all + 1) - lgamma(some + 1) - lgamma(all - some + 1)) / log(2) / 2);
 }
 
-/* Is the region a word without numbers, which were not read off the data then? */
-static int is_a_word(const mx_region *g) {
-  switch (g->of) {
-  case MX_REGION_ALL:
-  case MX_REGION_TAIL:
-  case MX_REGION_ZERO:
-  case MX_REGION_SUBNORMAL:
-  case MX_REGION_NEGATIVE:
-  case MX_REGION_POSITIVE:
-    return 1;
-  default:
-    return 0;
-  }
-}
-
 /* Makes a finding from the states of the cells. */
 static void judge(findings *out, const view *v, const option *o, const mx_fault *f, double bits, const uint8_t *state, int elements,
                   const tally *t) {
@@ -99,7 +84,8 @@ static void judge(findings *out, const view *v, const option *o, const mx_fault 
   if (!mxi_where(region, &where, &g.held, v, state, elements)) return;
   if (o->placed && region->of != MX_REGION_ALL) return;
   if (!o->placed) g.f.region = region[0], g.f.also = region[1];
-  if (is_a_word(&region[0]) && is_a_word(&region[1]) && o->fit == FIT_NOT) g.held = t->needs; /* nothing was fitted: both halves speak */
+  const int are_words = !mxi_region_has_numbers(region[0].of) && !mxi_region_has_numbers(region[1].of);
+  if (are_words && o->fit == FIT_NOT) g.held = t->needs; /* nothing was read off the data: both halves speak */
   const uint64_t places = elements || (o->fit != FIT_NOT && o->fit != FIT_PLACE) ? 0 : bits_of_places(v->r.down * v->r.across / 2, g.held);
   g.held = places + g.held * (elements ? v->r.plan.elem->bits - 2 : BITS_OF_A_SCALE);
   g.cost = mxi_option_cost(o, bits) + where;

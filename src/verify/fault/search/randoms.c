@@ -59,25 +59,23 @@ static const int ways[] = {MX_FAULT_ELEMENT_RANDOM_BELOW,   MX_FAULT_ELEMENT_RAN
                            MX_FAULT_ELEMENT_RANDOM_SIGNED};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-typedef struct probe {
-  random_place at;
-  size_t row, col;
-  int steps;         /* codes that were seen above the one below */
-  uint8_t ok[CELLS]; /* the ways, a bit each, in which a number of this 256th gives them */
-} probe;
-
-/* Any element, for what each way says of its number. */
 typedef struct drawn {
   random_place at;
   uint32_t row, col;
-  int steps;
+  int steps; /* codes that were seen above the one below */
 } drawn;
+
+typedef struct probe {
+  drawn of;
+  uint8_t ok[CELLS]; /* the ways, a bit each, in which a number of this 256th gives its code */
+} probe;
 
 typedef struct look {
   probe p[PROBES];
   random_count count[PROBES]; /* of the source that is tried */
   size_t n;
-  drawn *all;
+  double *y;  /* the quotient of each element of the data */
+  drawn *all; /* those that a random number decides something of */
   size_t n_all;
   shared_number *numbers; /* as many as there are elements */
   int way[MOST_WAYS], n_ways;
@@ -88,8 +86,8 @@ static void read_ways(probe *p, const look *l) {
     const double first = (double)i / CELLS, last = (double)(i + 1) / CELLS - 0x1p-32;
     p->ok[i] = 0;
     for (int k = 0; k < l->n_ways; k++) {
-      const int least = mxi_random_steps(&p->at, l->way[k], first), most = mxi_random_steps(&p->at, l->way[k], last);
-      p->ok[i] |= (uint8_t)(((p->steps >= least && p->steps <= most) || (p->steps <= least && p->steps >= most)) << k);
+      const int least = mxi_random_steps(&p->of.at, l->way[k], first), most = mxi_random_steps(&p->of.at, l->way[k], last);
+      p->ok[i] |= (uint8_t)(((p->of.steps >= least && p->of.steps <= most) || (p->of.steps <= least && p->of.steps >= most)) << k);
     }
   }
 }
@@ -127,7 +125,7 @@ static int read_probes(look *l, view *v) {
         each *= 2;
         if ((met - 1) % each) continue;
       }
-      l->p[l->n++] = (probe){.at = at, .row = row, .col = col, .steps = steps};
+      l->p[l->n++].of = (drawn){.at = at, .row = (uint32_t)row, .col = (uint32_t)col, .steps = steps};
     }
   }
   if (met < PROBES / 2 || wrong * WRONG_ONE_IN < met) return 0;
@@ -141,24 +139,17 @@ static int read_probes(look *l, view *v) {
 static int read_all(look *l, view *v) {
   const fault_run *r = &v->r;
   const size_t most = r->rows * r->cols;
-  effort_spend(v->e, most);
   l->n_all = 0;
+  l->y = mxi_view_quotients(v);
   l->all = noted(malloc(most * sizeof *l->all), v->e->until.lack);
   l->numbers = noted(malloc(most * sizeof *l->numbers), v->e->until.lack);
-  if (!l->all || !l->numbers) return 0;
-  for (size_t k = 0; k < r->down * r->across; k++) {
-    const size_t d = k / r->across, a = k % r->across;
-    fault_block b;
-    mxi_fault_block(&b, r, d, a, v->seen[k]);
-    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-      for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
-        const double y = mxi_fault_quotient(r, &b, row, col);
-        if (!isfinite(y)) continue;
-        drawn *const one = &l->all[l->n_all];
-        *one = (drawn){.at = mxi_random_place_centred(r->plan.elem, y), .row = (uint32_t)row, .col = (uint32_t)col};
-        one->steps = (int)mxi_fault_magnitude(r->plan.elem, v->s->codes[row * r->cols + col]) - (int)one->at.low;
-        l->n_all += !one->at.is_largest || one->steps;
-      }
+  if (!l->y || !l->all || !l->numbers) return 0;
+  for (size_t i = 0; i < most; i++) {
+    if (!isfinite(l->y[i])) continue;
+    drawn *const one = &l->all[l->n_all];
+    *one = (drawn){.at = mxi_random_place_centred(r->plan.elem, l->y[i]), .row = (uint32_t)(i / r->cols), .col = (uint32_t)(i % r->cols)};
+    one->steps = (int)mxi_fault_magnitude(r->plan.elem, v->s->codes[i]) - (int)one->at.low;
+    l->n_all += !one->at.is_largest || one->steps;
   }
   return 1;
 }
@@ -227,7 +218,7 @@ static uint64_t left_of(const look *l, const random_source *s, uint64_t left) {
     const uint32_t w = mxi_random_word(s, l->count[i]);
     const uint8_t *ok = l->p[i].ok;
     if (s->part == MXI_PART_SPLIT)
-      left &= ok[(w >> l->p[i].col % (32u / s->bits) * s->bits & ((1u << s->bits) - 1)) << 16 >> s->bits >> 8 & 255];
+      left &= ok[(w >> l->p[i].of.col % (32u / s->bits) * s->bits & ((1u << s->bits) - 1)) << 16 >> s->bits >> 8 & 255];
     else
       left &= ok[w >> 24] | (uint64_t)ok[w >> 16 & 255] << 8 | (uint64_t)ok[w >> 8 & 255] << 16 | (uint64_t)ok[w & 255] << 24 |
               (uint64_t)ok[(w >> 31 ? ~w : w) >> 23] << 32;
@@ -238,33 +229,28 @@ static uint64_t left_of(const look *l, const random_source *s, uint64_t left) {
 /* Do all probes follow the way with this part of the word? */
 static int follows(const look *l, const random_source *s, int way) {
   for (size_t i = 0; i < l->n; i++)
-    if (mxi_random_steps(&l->p[i].at, way, mxi_random_unit(s, mxi_random_word(s, l->count[i]), l->p[i].col)) != l->p[i].steps) return 0;
+    if (mxi_random_steps(&l->p[i].of.at, way, mxi_random_unit(s, mxi_random_word(s, l->count[i]), l->p[i].of.col)) != l->p[i].of.steps)
+      return 0;
   return 1;
 }
 
 /* And all elements of the data? */
-static int follow_all(view *v, const random_source *s, int way) {
+static int follow_all(view *v, const look *l, const random_source *s, int way) {
   const fault_run *r = &v->r;
   effort_spend(v->e, r->rows * r->cols);
-  for (size_t k = 0; k < r->down * r->across; k++) {
-    const size_t d = k / r->across, a = k % r->across;
-    fault_block b;
-    mxi_fault_block(&b, r, d, a, v->seen[k]);
-    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-      for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
-        const double y = mxi_fault_quotient(r, &b, row, col);
-        const random_place at = mxi_random_place_centred(r->plan.elem, y);
-        if (!isfinite(y)) continue;
-        const int steps = mxi_random_steps(&at, way, mxi_random_unit(s, mxi_random_word(s, mxi_random_count(s, r, row, col)), col));
-        if (at.low + (uint32_t)steps != mxi_fault_magnitude(r->plan.elem, v->s->codes[row * r->cols + col])) return 0;
-      }
+  for (size_t i = 0; i < r->rows * r->cols; i++) {
+    const size_t row = i / r->cols, col = i % r->cols;
+    if (!isfinite(l->y[i])) continue;
+    const random_place at = mxi_random_place_centred(r->plan.elem, l->y[i]);
+    const int steps = mxi_random_steps(&at, way, mxi_random_unit(s, mxi_random_word(s, mxi_random_count(s, r, row, col)), col));
+    if (at.low + (uint32_t)steps != mxi_fault_magnitude(r->plan.elem, v->s->codes[i])) return 0;
   }
   return 1;
 }
 
 /* Makes the fault of a source and a way, if all follow. */
 static int settle_on(mx_fault *f, view *v, const look *l, const random_source *s, int way) {
-  if (!follows(l, s, way) || !follow_all(v, s, way)) return 0;
+  if (!follows(l, s, way) || !follow_all(v, l, s, way)) return 0;
   *f = (mx_fault){.region = {.of = MX_REGION_ALL}, .op = way};
   mxi_random_pack(f, s);
   return 1;
@@ -339,7 +325,7 @@ static int try_count(mx_fault *f, view *v, look *l, random_source s, unsigned of
   for (int k = 0; k < N_COARSE; k++) may |= (uint64_t)of_ways << 8 * k;
   if (s.part == MXI_PART_SPLIT) may = of_ways;
   effort_spend(v->e, LOOK_COSTS / 8);
-  for (size_t i = 0; i < l->n; i++) l->count[i] = mxi_random_count(&s, &v->r, l->p[i].row, l->p[i].col);
+  for (size_t i = 0; i < l->n; i++) l->count[i] = mxi_random_count(&s, &v->r, l->p[i].of.row, l->p[i].of.col);
   for (int g = 0; g < MXI_RANDOM_HASH; g++) {
     const int slow = g == MXI_RANDOM_LFSR16 || g == MXI_RANDOM_XORSHIFT_STEPS;
     if (s.count >= MXI_COUNT_IN_ROW && !mxi_random_is_keyed(g)) continue;
@@ -415,7 +401,7 @@ int mxi_find_random(mx_fault *f, double *bits, view *v) {
         try_shared(f, v, l) || try_own(f, v, l); /* of a linear generator, neighbours have numbers so near each other that they look like one */
     *bits = BITS_OF_A_SOURCE;
   }
-  if (l) free(l->all), free(l->numbers);
+  if (l) free(l->y), free(l->all), free(l->numbers);
   free(l);
   return found;
 }

@@ -2,6 +2,7 @@
 #include "verify/fault/search/thresholds.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "verify/fault/elements.h"
 
@@ -50,26 +51,21 @@ static int read_gaps(gaps *g, const view *v) {
 
 /* Narrows each gap by the quotients in it. Returns 0 if one that went down lies beyond one that went up. */
 static int narrow(gaps *g, view *v) {
-  const fault_run *r = &v->r;
-  const mx_format *e = r->plan.elem;
-  effort_spend(v->e, r->rows * r->cols);
-  for (size_t k = 0; k < r->down * r->across; k++) {
-    const size_t d = k / r->across, a = k % r->across;
-    fault_block b;
-    mxi_fault_block(&b, r, d, a, v->seen[k]);
-    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
-      for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++) {
-        const uint32_t seen = mxi_fault_magnitude(e, v->s->codes[row * r->cols + col]);
-        for (size_t i = 0; i < g->n; i++) {
-          gap *at = &g->at[i];
-          if (seen != at->low && seen != at->low + 1) continue;
-          const double y = fabs(mxi_fault_quotient(r, &b, row, col));
-          if (!(y >= mx_decode(e, at->low) && y < mx_decode(e, at->low + 1))) continue;
-          if (seen == at->low && y >= at->down) at->down = y, at->met = 1;
-          if (seen != at->low && y < at->up) at->up = y;
-        }
-      }
+  const mx_format *e = v->r.plan.elem;
+  double *all = mxi_view_quotients(v);
+  if (!all) return 0;
+  for (size_t k = 0; k < v->r.rows * v->r.cols; k++) {
+    const uint32_t seen = mxi_fault_magnitude(e, v->s->codes[k]);
+    const double y = fabs(all[k]);
+    for (size_t i = 0; i < g->n; i++) {
+      gap *at = &g->at[i];
+      if (seen != at->low && seen != at->low + 1) continue;
+      if (!(y >= mx_decode(e, at->low) && y < mx_decode(e, at->low + 1))) continue;
+      if (seen == at->low && y >= at->down) at->down = y, at->met = 1;
+      if (seen != at->low && y < at->up) at->up = y;
+    }
   }
+  free(all);
   for (size_t i = 0; i < g->n; i++)
     if (g->at[i].down > g->at[i].up || (g->at[i].down == g->at[i].up && g->at[i].met)) return 0;
   return 1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/fault/elements.h"
 #include "verify/trial/trial.h"
 
 /* How many passes over the elements it costs to open a view up to the tensor's numbers, and then its blocks. */
@@ -135,6 +136,21 @@ void mxi_view_all_codes(view *v) {
     v->plain_wrong += v->by_plain[i] != v->s->codes[i];
   }
   choose_sample(v);
+}
+
+double *mxi_view_quotients(view *v) {
+  const fault_run *r = &v->r;
+  double *y = noted(malloc((r->rows * r->cols + 1) * sizeof *y), v->e->until.lack);
+  effort_spend(v->e, r->rows * r->cols);
+  for (size_t k = 0; k < r->down * r->across && y; k++) {
+    const size_t d = k / r->across, a = k % r->across;
+    fault_block b;
+    mxi_fault_block(&b, r, d, a, v->seen[k]);
+    for (size_t row = d * r->block_rows; row < r->rows && row < (d + 1) * r->block_rows; row++)
+      for (size_t col = a * r->block_cols; col < r->cols && col < (a + 1) * r->block_cols; col++)
+        y[row * r->cols + col] = mxi_fault_quotient(r, &b, row, col);
+  }
+  return y;
 }
 
 void mxi_view_close(view *v) {

@@ -43,6 +43,8 @@ uint32_t mxi_view_seen(const mx_sample *s, const fault_run *r, size_t k);
 int mxi_same_tensor_scale(const mx_sample *s, const fault_run *r);
 /** Makes the codes of all rows, once, with which every trial of an element is compared. */
 void mxi_view_all_codes(view *v);
+/** The quotient of each element, [rows][cols], under the scales that were seen, to be freed. NULL: memory ran out, which is noted. */
+double *mxi_view_quotients(view *v);
 /** Is the block one of those that are fitted to? One in two is, by a hash of its place. */
 static inline int mxi_is_for_fit(size_t d, size_t a) {
   uint64_t h = (uint64_t)d * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)a * UINT64_C(0xC2B2AE3D27D4EB4F);
